@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from kraftcheck.evidence.history.checks import ALL, CHECKS, LEVELS, Verdict
 from kraftcheck.evidence.logs.findings import NOTES, Problem, Where
 from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.node import Node
-from kraftcheck.evidence.logs.reader import LogReport
+from kraftcheck.evidence.logs.reader import FileReport, LogReport
 from kraftcheck.evidence.logs.releases import span, tables_of
 from kraftcheck.evidence.logs.scan import Counts
 from kraftcheck.support.printable import printable
@@ -77,9 +78,7 @@ def as_json(report: LogReport) -> dict[str, Any]:
     """The machine-readable form, without history."""
     return {
         "format": FORMAT,
-        "files": [
-            _file(file.path, file.counts, file.relevant, file.nodes, file.damaged) for file in report.files
-        ],
+        "files": [_file(file) for file in report.files],
         "copies": [str(path) for path in report.copies],
         "nodes": [_node(node) for node in report.nodes.values()],
         "problems": [
@@ -98,20 +97,17 @@ def as_json(report: LogReport) -> dict[str, Any]:
     }
 
 
-def _file(
-    path: object, counts: Counts, relevant: int, nodes: Iterable[int], damaged: str | None
-) -> dict[str, Any]:
+def _file(file: FileReport) -> dict[str, Any]:
+    counts = asdict(file.counts)
+    nul, invalid = counts.pop("nul"), counts.pop("invalid")
     return {
-        "file": str(path),
-        "bytes": counts.bytes,
-        "lines": counts.lines,
-        "records": counts.records,
-        "relevant": relevant,
-        "overlong": counts.overlong,
-        "nulBytes": counts.nul,
-        "notUtf8": counts.invalid,
-        "nodes": sorted(nodes),
-        "damaged": damaged,
+        "file": str(file.path),
+        **counts,
+        "relevant": file.relevant,
+        "nulBytes": nul,
+        "notUtf8": invalid,
+        "nodes": sorted(file.nodes),
+        "damaged": file.damaged,
     }
 
 
@@ -175,23 +171,15 @@ def history_text(step: HistoryEntry) -> str:
 
 
 def _said(step: HistoryEntry) -> str:
-    match step.what:
-        case "voters":
-            return f"voters {_voters(step)}"
-        case "version":
-            return f"kraft.version {step.version}"
-        case "truncation":
-            return f"log truncated; voters {_voters(step)}"
-        case "snapshot":
-            return "log replaced by a snapshot"
-        case "end":
-            return "shut down"
-        case "interrupted":
-            return f"cut off: {step.state}"
-        case "start":
-            return f"starts as {step.state}"
-        case _:
-            return str(step.state)
+    return {
+        "voters": f"voters {_voters(step)}",
+        "version": f"kraft.version {step.version}",
+        "truncation": f"log truncated; voters {_voters(step)}",
+        "snapshot": "log replaced by a snapshot",
+        "end": "shut down",
+        "interrupted": f"cut off: {step.state}",
+        "start": f"starts as {step.state}",
+    }.get(step.what, str(step.state))
 
 
 def _voters(step: HistoryEntry) -> str:
@@ -242,25 +230,15 @@ def _releases(node: Node) -> str:
 
 
 def _print_files(out: Console, report: LogReport) -> None:
-    total = Counts()
-    for file in report.files:
-        total.bytes += file.counts.bytes
-        total.lines += file.counts.lines
-        total.records += file.counts.records
-        total.overlong += file.counts.overlong
-        total.nul += file.counts.nul
-        total.invalid += file.counts.invalid
+    counts = [asdict(file.counts) for file in report.files]
+    total = Counts(**{name: sum(one[name] for one in counts) for name in asdict(Counts())})
     relevant = sum(file.relevant for file in report.files)
     heading(out, "files")
     text = f"{len(report.files):,} with {total.lines:,} lines, {total.bytes / 1e6:,.1f} MB; "
     text += f"{relevant:,} raft lines; {total.lines - total.records:,} lines that begin no record"
     entry(out, "read", text)
-    damage = (
-        (total.overlong, "overlong lines"),
-        (total.nul, "NUL bytes"),
-        (total.invalid, "lines not UTF-8"),
-    )
-    for count, what in damage:
+    damage = {"overlong lines": total.overlong, "NUL bytes": total.nul, "lines not UTF-8": total.invalid}
+    for what, count in damage.items():
         if count:
             entry(out, "damage", f"{count:,} {what}")
     for file in report.files:
