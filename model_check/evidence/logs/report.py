@@ -1,4 +1,4 @@
-"""What log files showed, for people and for programs."""
+"""The report on log files, for people and for programs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from kraftcheck.evidence.history.checks import ALL, CHECKS, LEVELS, Verdict
 from kraftcheck.evidence.logs.findings import NOTES, Problem, Where
-from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.node import Node
+from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import FileReport, LogReport
 from kraftcheck.evidence.logs.releases import span, tables_of
 from kraftcheck.evidence.logs.scan import Counts
@@ -35,7 +35,7 @@ class NotJudged(NamedTuple):
 
 
 def not_judged(report: LogReport) -> list[NotJudged]:
-    """What the level of the logs did not allow."""
+    """The checks that the level of the logs did not allow."""
     found = []
     for check in CHECKS.values():
         needs = LEVELS.index(check.level)
@@ -46,7 +46,7 @@ def not_judged(report: LogReport) -> list[NotJudged]:
 
 
 class Judged(NamedTuple):
-    """The verdict on a check, and what it rests on if logs do not show all that it needs."""
+    """The verdict on a check, and the lines that are missing for a full one."""
 
     verdict: Verdict
     because: str = ""
@@ -62,7 +62,7 @@ def judged(report: LogReport) -> dict[str, Judged]:
         if report.findings.problem_counts[check.name]:
             found[check.name] = Judged(Verdict.VIOLATED, because)
         elif not check.level:
-            found[check.name] = Judged(Verdict.NOT_JUDGED, "log files do not show what it needs")
+            found[check.name] = Judged(Verdict.NOT_JUDGED, "log files do not show the facts that it needs")
         elif lacking is not None and not lacking.in_part and len(lacking.nodes) == len(report.nodes):
             found[check.name] = Judged(Verdict.NOT_JUDGED, because)
         else:

@@ -15,8 +15,8 @@ from kraftcheck.evidence.history.cluster import Seen
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Key
 from kraftcheck.evidence.logs.content import chunks_of
 from kraftcheck.evidence.logs.findings import Findings, Problem, Where
-from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.node import Node
+from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import FileReport, Options, Reader
 from kraftcheck.evidence.logs.releases import span
 from kraftcheck.evidence.logs.report import SHOWN
