@@ -10,6 +10,6 @@ not show is ``NOT_SHOWN`` or ``None``, and no check rests on it.
 - ``progress``: high watermark, log end, voter sets and kraft.version of a process;
 - ``transitions``, ``votes``: changes of role and answers to vote requests;
 - ``cluster``: replicas compared with each other by epochs and offsets;
-- ``replica``, ``chain``, ``content``, ``fetches``: checks that need whole states and records, which only
+- ``replica``, ``chain``, ``records``, ``fetches``: checks that need whole states and records, which only
   recordings show.
 """
