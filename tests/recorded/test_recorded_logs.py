@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Key
-from kraftcheck.evidence.logs.history import HistoryEntry
+from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
 from kraftcheck.evidence.logs.states import LoggedState
 from tests.recorded.recorded_runs import recorded_runs

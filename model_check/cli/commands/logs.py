@@ -12,9 +12,9 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.layout import PATTERNS
 from kraftcheck.evidence.logs.merged import MergedHistory
+from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
 from kraftcheck.evidence.logs.report import (
     SHOWN,

@@ -28,8 +28,8 @@ class Batch(NamedTuple):
 class Link:
     """A batch in a log: offsets [base, end), its epoch, its records as recorded, and the log before it.
 
-    voters: the voter set in force behind it, committed or not; ``None``: no batch so far names one.
-    suspect: something in this prefix was reported, so that what builds on it is not reported again.
+    voters: the effective voter set behind it, committed or not; ``None``: no batch so far names one.
+    suspect: something in this prefix was reported, so that later batches do not report it again.
     """
 
     base: int

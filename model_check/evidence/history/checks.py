@@ -1,4 +1,4 @@
-"""The checks: what each demands, the rules and properties behind it, and which source shows it."""
+"""The checks: their demands, the rules and properties behind them, and the sources that show them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kraftcheck import spec
 
 
 class Verdict(StrEnum):
-    """What a source says of a check."""
+    """The verdict of a source on a check."""
 
     HOLDS = "holds"
     """Nothing that the source shows contradicts it."""
     VIOLATED = "violated"
     NOT_JUDGED = "not judged"
-    """The source does not show what it needs."""
+    """The source does not show the facts that the check needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Check:
 
     name: str
     demands: str = ""
-    """What a log must show; empty where logs do not show it at all."""
+    """The demand on a log; empty where logs do not show it at all."""
     cites: tuple[str, ...] = ()
     """Ids of the properties and rules behind it."""
     level: str = ""
@@ -38,12 +38,12 @@ class Check:
     any_order: bool = False
     """Whether lines in any order show it."""
     recorded: str = ""
-    """What is looked at in a recording; empty where it is not judged there."""
+    """The part of a recording that is judged; empty where it is not judged there."""
     unrecorded: str = ""
     """Why a recording cannot show it."""
 
 
-#: Log levels, each of which shows what those before it show.
+#: Log levels; each shows the lines of those before it, too.
 LEVELS: Final = ("INFO", "DEBUG", "TRACE")
 
 
@@ -60,7 +60,7 @@ def _read() -> dict[str, Check]:
 ALL: Final[Mapping[str, Check]] = MappingProxyType(_read())
 #: Judged on logs.
 CHECKS: Final = MappingProxyType({name: each for name, each in ALL.items() if each.level})
-#: Judged on recordings, and what exactly is looked at.
+#: Judged on recordings, and the part of a recording that is judged.
 JUDGED: Final = MappingProxyType({name: each.recorded for name, each in ALL.items() if each.recorded})
 #: Not judged on recordings, and why.
 NOT_JUDGED: Final = MappingProxyType({name: each.unrecorded for name, each in ALL.items() if each.unrecorded})

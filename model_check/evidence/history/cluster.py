@@ -54,7 +54,7 @@ class Problems(Protocol):
 
 
 class Comparison(Protocol):
-    """What takes the facts of all replicas: `Cluster`, or what keeps them to be compared later."""
+    """Takes the facts of all replicas: `Cluster`, or a store that compares them later."""
 
     forgotten: int
 
@@ -99,7 +99,7 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Epoch:
-    """What is known of one epoch."""
+    """The facts of one epoch."""
 
     leader: Seen | None = None
     start: Seen | None = None
@@ -251,7 +251,7 @@ class Cluster:
             )
 
     def finish(self) -> None:
-        """Report votes that disagree, and compare each leader's log with what was committed before."""
+        """Report votes that disagree, and compare each leader's log with the records committed before."""
         for one in self.disagreements:
             if one.voter not in self._wiped:
                 report_disagreement(one, self.findings)

@@ -1,4 +1,4 @@
-"""What sources tell of replicas, and what violates a property."""
+"""Facts about replicas, as far as a source shows them, and violations of properties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = Any
 
 
 class Key(NamedTuple):
-    """What names a replica: its id and, where known, the directory id of its metadata log."""
+    """The name of a replica: its id and, where known, the directory id of its metadata log."""
 
     id: int
     directory: str | None
@@ -95,7 +95,7 @@ class Appended(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A contradiction to the check ``check``, and what else it violates."""
+    """A contradiction to the check ``check``, which may violate further properties."""
 
     check: str
     """The name of a property of the specification, or of a check of rules. See `checks`."""
@@ -104,7 +104,7 @@ class Violation(NamedTuple):
     earlier: Place | None = None
     """The fact that this one contradicts."""
     cites: tuple[str, ...] = ()
-    """Rules besides those of the check."""
+    """Rules in addition to those of the check."""
     also: tuple[str, ...] = ()
     """Further properties that the same contradiction violates."""
     others: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What a leader makes of the fetches of other replicas: S-15, S-20, S-28, S-42. Of recordings alone."""
+"""The leader's view of fetches: S-15, S-20, S-28, S-42. Only recordings show it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kraftcheck.systems.kraft import names
 def check_fetch(
     before: WholeState, after: WholeState, who: Key, offset: int, flushed: int | None, report: Report
 ) -> None:
-    """Judge what a leader changes on a fetch of ``who`` at ``offset``; ``flushed``: how much of its log the
-    sender had flushed, where that is less than its log.
+    """Judge the changes that a leader makes on a fetch of ``who`` at ``offset``; ``flushed``: the offset up
+    to which the sender had flushed, if that is less than its log.
     """
     entry, old = after.progress.get(str(who.id)), before.progress.get(str(who.id))
     if any(who.matches(voter) for voter in (*before.voters, *after.voters)):

@@ -1,4 +1,4 @@
-"""What a replica must not contradict later, restarts included: its epoch, its vote and leader in it."""
+"""The facts that bind a replica, restarts included: its epoch, and its vote and leader in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAKING_PART: Final = frozenset({"Unattached", "Voted", "Candidate", "Follower"}
 
 @dataclass(slots=True)
 class Memory:
-    """The largest epoch of a node so far, and what is known of that epoch."""
+    """The largest epoch of a replica so far, and its vote, leader and leadership in it."""
 
     node: int
     epoch: int = -1
@@ -49,7 +49,7 @@ class Memory:
     # --- facts --------------------------------------------------------------------------------------------
 
     def observe(self, state: State, where: Place, report: Report) -> None:
-        """Hold ``state`` against what is known, report what contradicts it, and go on from ``state``."""
+        """Compare ``state`` with the known facts, report contradictions, and go on from ``state``."""
         self._reach(state.epoch, where, report)
         self._observe_led(state, where, report)
         if state.role in ("Leader", "Resigned") or (state.role == "Follower" and state.voted is NOT_SHOWN):

@@ -1,4 +1,4 @@
-"""What a process shows of its log: high watermark, end, voter sets and versions by offset."""
+"""The log of a process, as far as a source shows it: high watermark, end, voter sets, versions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Progress:
     """A line that proves a successful fetch since the present state began."""
     sets: list[Entry] = field(default_factory=list)
     static: frozenset[Key] | None = None
-    """The voters at the start, in force while no set has been read."""
+    """The voters at the start, effective while no set has been read."""
     versions: list[tuple[int, int, Place]] = field(default_factory=list)
     published: int = 0
     """Sets before this place in ``sets`` are known to be committed, or no longer certain."""
@@ -64,7 +64,7 @@ class Progress:
 
     @property
     def voters(self) -> frozenset[Key] | None:
-        """The voter set in force; None if no line shows one."""
+        """The effective voter set; None if no line shows one."""
         return self.sets[-1].voters if self.sets else self.static
 
     # --- high watermark -----------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Progress:
             report(Violation("log-end", expected, str(start), self.end_where))
 
     def truncate(self, offset: int, where: Place, report: Report) -> None:
-        """The log now ends at ``offset``; what was read at or after it is void (VSET-5)."""
+        """The log now ends at ``offset``; voter sets at or after it are void (VSET-5)."""
         if self.high is not None and offset < self.high and not self.doubt_high:
             expected = f"no truncation below the high watermark {self.high}"
             report(
@@ -169,7 +169,7 @@ class Progress:
         self.fetched = where
 
     def forget_sets(self) -> None:
-        """A snapshot is read: it replaces what was known of voter sets (VSET-6)."""
+        """A snapshot is read: it replaces the known voter sets (VSET-6)."""
         self.sets, self.versions, self.published, self.doubt_sets = [], [], 0, False
 
     # --- voter sets and versions --------------------------------------------------------------------------

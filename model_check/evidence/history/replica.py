@@ -12,7 +12,7 @@ from kraftcheck.evidence.history.progress import Progress
 
 
 class WholeState(NamedTuple):
-    """The state of a replica after a step; ``None`` for what the replica does not know."""
+    """The state of a replica after a step; ``None``: the replica does not know the value."""
 
     role: str
     epoch: int
@@ -50,7 +50,7 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class Replica:
-    """What is known of a replica so far. A wiped disk makes another one of the same id."""
+    """A replica and its history so far. A wiped disk makes another one of the same id."""
 
     key: Key
     log: Link

@@ -1,4 +1,4 @@
-"""Changes of role, held against the transition table in force and the election before them."""
+"""Changes of role, compared with the effective transition table and the election before them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _legal(tables: tuple[str, ...], old: str, new: str, step: int, members: froz
 
 @lru_cache(maxsize=1024)
 def _allowed(tables: tuple[str, ...], old: str) -> str:
-    """What ``tables`` allow from role ``old``, for a message."""
+    """The changes that ``tables`` allow from role ``old``, for a message."""
     found = [row for table in tables for row in rows(table) if row.from_state == old]
     return ", ".join(dict.fromkeys(f"{row.to_state} ({row.epoch} epoch)" for row in found)) or "nothing"
 
@@ -93,7 +93,7 @@ def no_voter(node: int, new: State, voters: Collection[int]) -> Violation:
 
 
 def check_election(granted: Collection[int], electorate: Collection[int], report: Report) -> None:
-    """Judge that a majority of ``electorate`` has granted what was won."""
+    """Judge that a majority of ``electorate`` has granted the election that was won."""
     needed = len(electorate) // 2 + 1
     if len(granted) < needed:
         expected = f"{needed} of {len(electorate)} voters to have granted"

@@ -13,7 +13,7 @@ from kraftcheck.evidence.history.checks import CHECKS
 #: Problems kept in full; the rest is counted by check.
 PROBLEMS_KEPT: Final = 1000
 
-#: What is counted and no problem: it may happen to a healthy cluster or be a matter of how logs are kept.
+#: Notes are counted and no problems: they happen to healthy clusters, or come from the way logs are kept.
 NOTES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "gaps": "places where lines are missing (rotation, cut lines), after which the check began anew",
@@ -45,7 +45,7 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A line that contradicts what should be, or an earlier line."""
+    """A line that contradicts a check, or an earlier line."""
 
     check: str
     node: int
@@ -59,7 +59,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Findings:
-    """What was found in all files."""
+    """The problems and notes of all files."""
 
     kept: int = PROBLEMS_KEPT
     """So many problems are kept in full at a time."""

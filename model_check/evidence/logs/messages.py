@@ -109,7 +109,7 @@ _OFFSET_AND_EPOCH: Final = rb"OffsetAndEpoch[\[(]offset=(\d{1,19}), epoch=(\d{1,
 
 
 def _fitting(pattern: bytes, make: Callable[[re.Match[bytes]], Fact]) -> Callable[[bytes], Fact]:
-    """What reads the rest of a message that fits ``pattern``."""
+    """A function that reads the rest of a message that fits ``pattern``."""
     compiled = re.compile(pattern)
 
     def read(rest: bytes) -> Fact:
@@ -183,7 +183,7 @@ def _said(what: str, rest: bytes) -> Fact:
     return Said(what)
 
 
-#: The beginning of a message → what reads the rest of it. No beginning is the beginning of another.
+#: The beginning of a message → the function that reads the rest. No beginning begins another.
 MESSAGES: Final[dict[bytes, Callable[[bytes], Fact]]] = {
     b"Completed transition to ": _completed,
     b"Attempting durable transition to ": _attempting,

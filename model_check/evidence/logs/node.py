@@ -18,7 +18,6 @@ from kraftcheck.evidence.history.transitions import (
 )
 from kraftcheck.evidence.history.votes import check_vote
 from kraftcheck.evidence.logs.findings import Findings, Where
-from kraftcheck.evidence.logs.history import HistoryEntry, LastLines, Summary
 from kraftcheck.evidence.logs.messages import (
     FATAL,
     FETCH_BACK,
@@ -34,6 +33,7 @@ from kraftcheck.evidence.logs.messages import (
     VersionRead,
     VoterSetRead,
 )
+from kraftcheck.evidence.logs.node_history import HistoryEntry, LastLines, Summary
 from kraftcheck.evidence.logs.process import Process
 from kraftcheck.evidence.logs.releases import Releases, forms
 from kraftcheck.evidence.logs.states import LoggedState
@@ -97,7 +97,7 @@ class Node:
 
     @property
     def voters(self) -> frozenset[Key] | None:
-        """The voter set in force after the last line; None if no line shows one."""
+        """The effective voter set after the last line; None if no line shows one."""
         return self._process.progress.voters
 
     def apply(self, fact: Fact, where: Where, time: bytes) -> None:

@@ -1,4 +1,4 @@
-"""One process of a node: its state, its release, and the transition table in force."""
+"""One process of a node: its state, its release, and its transition table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kraftcheck.evidence.logs.states import LoggedState
 
 @dataclass(slots=True)
 class Process:
-    """What lives as long as a process of a node."""
+    """A process of a node."""
 
     releases: Releases
     """The releases that may have written its lines."""
@@ -53,7 +53,7 @@ class Process:
     def check_legal(self, node: int, fact: Transition, report: Report) -> None:
         """Judge a change by the transition table.
 
-        A smaller epoch is a problem of its own, and no line shows what is before the first state.
+        A smaller epoch is a problem of its own, and no line shows the state before the first one.
         """
         new, old, tables = fact.new, self.state, self.tables
         if fact.starts:

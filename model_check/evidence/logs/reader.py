@@ -1,4 +1,4 @@
-"""Reads log files and folders of them, and reports what they show."""
+"""Reads log files and folders of them, and reports their content."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 
 from kraftcheck.evidence.history.cluster import Cluster, Comparison
 from kraftcheck.evidence.logs.findings import Findings, Where
-from kraftcheck.evidence.logs.history import HistoryEntry, LastLines
 from kraftcheck.evidence.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from kraftcheck.evidence.logs.messages import FATAL, FATAL_TEXT, Said, parse
 from kraftcheck.evidence.logs.node import Node
+from kraftcheck.evidence.logs.node_history import HistoryEntry, LastLines
 from kraftcheck.evidence.logs.releases import release_named
 from kraftcheck.evidence.logs.scan import DROPPED, Counts, Hit, scan
 from kraftcheck.evidence.logs.sources import Source, find_sources
@@ -38,7 +38,7 @@ class Options:
 
 @dataclass(slots=True)
 class FileReport:
-    """What one file held."""
+    """The content of one file."""
 
     path: Path | str
     """A name of another file system is a text."""
@@ -50,7 +50,7 @@ class FileReport:
 
 @dataclass(slots=True)
 class LogReport:
-    """What the files showed."""
+    """The content of all files, and the findings."""
 
     nodes: dict[int, Node]
     files: list[FileReport]
@@ -74,7 +74,7 @@ class Reader:
         findings: Findings | None = None,
         cluster: Comparison | None = None,
     ) -> None:
-        """``cluster`` takes what is compared between nodes, where that is not done here and now."""
+        """``cluster`` takes the facts to compare between nodes, if they are not compared here and now."""
         patterns = PATTERNS if options.pattern is None else (options.pattern,)
         self.layouts = [compile_pattern(pattern) for pattern in patterns]
         self._release = None if options.release is None else release_named(options.release)

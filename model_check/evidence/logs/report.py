@@ -1,15 +1,16 @@
-"""What log files showed, for people and for programs."""
+"""The report on log files, for people and for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from kraftcheck.evidence.history.checks import ALL, CHECKS, LEVELS, Verdict
 from kraftcheck.evidence.logs.findings import NOTES, Problem, Where
-from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.node import Node
-from kraftcheck.evidence.logs.reader import LogReport
+from kraftcheck.evidence.logs.node_history import HistoryEntry
+from kraftcheck.evidence.logs.reader import FileReport, LogReport
 from kraftcheck.evidence.logs.releases import span, tables_of
 from kraftcheck.evidence.logs.scan import Counts
 from kraftcheck.support.printable import printable
@@ -31,7 +32,7 @@ class NotJudged(NamedTuple):
 
 
 def not_judged(report: LogReport) -> list[NotJudged]:
-    """What the level of the logs did not allow."""
+    """The checks that the level of the logs did not allow."""
     found = []
     for check in CHECKS.values():
         needs = LEVELS.index(check.level)
@@ -42,7 +43,7 @@ def not_judged(report: LogReport) -> list[NotJudged]:
 
 
 class Judged(NamedTuple):
-    """The verdict on a check, and what it rests on if logs do not show all that it needs."""
+    """The verdict on a check, and the lines that are missing for a full one."""
 
     verdict: Verdict
     because: str = ""
@@ -58,7 +59,7 @@ def judged(report: LogReport) -> dict[str, Judged]:
         if report.findings.problem_counts[check.name]:
             found[check.name] = Judged(Verdict.VIOLATED, because)
         elif not check.level:
-            found[check.name] = Judged(Verdict.NOT_JUDGED, "log files do not show what it needs")
+            found[check.name] = Judged(Verdict.NOT_JUDGED, "log files do not show the facts that it needs")
         elif lacking is not None and not lacking.in_part and len(lacking.nodes) == len(report.nodes):
             found[check.name] = Judged(Verdict.NOT_JUDGED, because)
         else:
@@ -73,9 +74,7 @@ def _ids(nodes: Iterable[int]) -> str:
 def as_json(report: LogReport) -> dict[str, Any]:
     """The machine-readable form, without history."""
     return {
-        "files": [
-            _file(file.path, file.counts, file.relevant, file.nodes, file.damaged) for file in report.files
-        ],
+        "files": [_file(file) for file in report.files],
         "copies": [str(path) for path in report.copies],
         "nodes": [_node(node) for node in report.nodes.values()],
         "problems": [
@@ -94,20 +93,17 @@ def as_json(report: LogReport) -> dict[str, Any]:
     }
 
 
-def _file(
-    path: object, counts: Counts, relevant: int, nodes: Iterable[int], damaged: str | None
-) -> dict[str, Any]:
+def _file(file: FileReport) -> dict[str, Any]:
+    counts = asdict(file.counts)
+    nul, invalid = counts.pop("nul"), counts.pop("invalid")
     return {
-        "file": str(path),
-        "bytes": counts.bytes,
-        "lines": counts.lines,
-        "records": counts.records,
-        "relevant": relevant,
-        "overlong": counts.overlong,
-        "nulBytes": counts.nul,
-        "notUtf8": counts.invalid,
-        "nodes": sorted(nodes),
-        "damaged": damaged,
+        "file": str(file.path),
+        **counts,
+        "relevant": file.relevant,
+        "nulBytes": nul,
+        "notUtf8": invalid,
+        "nodes": sorted(file.nodes),
+        "damaged": file.damaged,
     }
 
 
@@ -171,23 +167,15 @@ def history_text(step: HistoryEntry) -> str:
 
 
 def _said(step: HistoryEntry) -> str:
-    match step.what:
-        case "voters":
-            return f"voters {_voters(step)}"
-        case "version":
-            return f"kraft.version {step.version}"
-        case "truncation":
-            return f"log truncated; voters {_voters(step)}"
-        case "snapshot":
-            return "log replaced by a snapshot"
-        case "end":
-            return "shut down"
-        case "interrupted":
-            return f"cut off: {step.state}"
-        case "start":
-            return f"starts as {step.state}"
-        case _:
-            return str(step.state)
+    return {
+        "voters": f"voters {_voters(step)}",
+        "version": f"kraft.version {step.version}",
+        "truncation": f"log truncated; voters {_voters(step)}",
+        "snapshot": "log replaced by a snapshot",
+        "end": "shut down",
+        "interrupted": f"cut off: {step.state}",
+        "start": f"starts as {step.state}",
+    }.get(step.what, str(step.state))
 
 
 def _voters(step: HistoryEntry) -> str:
@@ -238,25 +226,15 @@ def _releases(node: Node) -> str:
 
 
 def _print_files(out: Console, report: LogReport) -> None:
-    total = Counts()
-    for file in report.files:
-        total.bytes += file.counts.bytes
-        total.lines += file.counts.lines
-        total.records += file.counts.records
-        total.overlong += file.counts.overlong
-        total.nul += file.counts.nul
-        total.invalid += file.counts.invalid
+    counts = [asdict(file.counts) for file in report.files]
+    total = Counts(**{name: sum(one[name] for one in counts) for name in asdict(Counts())})
     relevant = sum(file.relevant for file in report.files)
     heading(out, "files")
     text = f"{len(report.files):,} with {total.lines:,} lines, {total.bytes / 1e6:,.1f} MB; "
     text += f"{relevant:,} raft lines; {total.lines - total.records:,} lines that begin no record"
     entry(out, "read", text)
-    damage = (
-        (total.overlong, "overlong lines"),
-        (total.nul, "NUL bytes"),
-        (total.invalid, "lines not UTF-8"),
-    )
-    for count, what in damage:
+    damage = {"overlong lines": total.overlong, "NUL bytes": total.nul, "lines not UTF-8": total.invalid}
+    for what, count in damage.items():
         if count:
             entry(out, "damage", f"{count:,} {what}")
     for file in report.files:

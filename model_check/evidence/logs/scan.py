@@ -23,6 +23,8 @@ DROPPED: Final = b""
 _HITS_A_LINE: Final = 4
 
 _ANCHOR: Final = re.compile(rb"\] (" + b"|".join(re.escape(text) for text in MESSAGES) + rb")")
+#: A byte that is not UTF-8, and the rest of its line.
+_INVALID: Final = re.compile("[\udc80-\udcff][^\n]*")
 _FATAL: Final = re.compile(rb"(" + re.escape(FATAL_TEXT) + rb")")
 
 
@@ -93,7 +95,7 @@ def _hits(block: bytes, counts: Counts, start: bytes) -> Iterator[Hit]:
     if b"\0" in block:
         counts.nul += block.count(b"\0")
     if not block.isascii():
-        counts.invalid += _not_utf8(block)
+        counts.invalid += len(_INVALID.findall(block.decode("utf-8", "surrogateescape")))
     number, counted = first, 0
     line_start, line_end, in_line = 0, -1, 0
     for match in _matches(block):
@@ -123,21 +125,3 @@ def _matches(block: bytes) -> Iterator[re.Match[bytes]]:
     if FATAL_TEXT not in block:
         return matches
     return iter(sorted((*matches, *_FATAL.finditer(block)), key=lambda match: match.start(1)))
-
-
-def _not_utf8(block: bytes) -> int:
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError:
-        return sum(1 for line in block.split(b"\n") if not _is_utf8(line))
-    return 0
-
-
-def _is_utf8(line: bytes) -> bool:
-    if line.isascii():
-        return True
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

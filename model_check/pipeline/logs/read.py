@@ -13,9 +13,9 @@ from kraftcheck.evidence.history.cluster import Cluster, Seen
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Key
 from kraftcheck.evidence.logs.content import chunks_of
 from kraftcheck.evidence.logs.findings import Findings
-from kraftcheck.evidence.logs.history import HistoryEntry
 from kraftcheck.evidence.logs.layout import Layout
 from kraftcheck.evidence.logs.node import Node
+from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import FileReport, Options, Reader
 from kraftcheck.evidence.logs.releases import span
 from kraftcheck.evidence.logs.report import SHOWN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kraftcheck.evidence.logs.history import HistoryEntry
+from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader
 from tests.laboratory.logs.render import Drawn, record, state_text, transition_messages
 from tests.laboratory.logs.synthetic import Step, Walk, clock, history

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kraftcheck.evidence.logs.history import HistoryEntry
+from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader
 from kraftcheck.reference.disk import Disk
 from tests.laboratory.logs.faults import FAULTS

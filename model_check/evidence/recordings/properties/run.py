@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from kraftcheck.evidence.history.chain import Link
 from kraftcheck.evidence.history.checks import JUDGED
 from kraftcheck.evidence.history.cluster import Cluster, Seen
-from kraftcheck.evidence.history.content import Committed, Logs
 from kraftcheck.evidence.history.facts import Key, Violation
+from kraftcheck.evidence.history.records import Committed, Logs
 from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
 from kraftcheck.evidence.recordings.properties.finding import Finding, explained
 from kraftcheck.evidence.recordings.recording import Event, Message

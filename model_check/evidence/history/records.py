@@ -1,4 +1,4 @@
-"""What records say: logs as they grow and shrink, and what is committed. Log files show no records."""
+"""Records: logs as they grow and shrink, and the committed prefix. Log files show no records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Logs:
     def truncate(
         self, replica: Replica, to: int, theirs: Link | None, leader: int, where: Place, report: Report
     ) -> None:
-        """A replica truncated its log; ``theirs``: the log of the ``leader`` that it was told to by."""
+        """A replica truncated its log; ``theirs``: the log of the ``leader`` whose answer asked for it."""
         log = replica.log
         self.truncated = True
         replica.progress.truncate(to, where, report)
@@ -73,7 +73,7 @@ def _report_twin(link: Link, twin: Link, report: Report) -> None:
 
 
 class Committed:
-    """What the leaders of a run have called committed, and what state machines have applied."""
+    """The records that leaders of a run have called committed, and those that state machines have applied."""
 
     def __init__(self, root: Link) -> None:
         self.root = root
@@ -88,7 +88,7 @@ class Committed:
     # --- leaders ------------------------------------------------------------------------------------------
 
     def elected(self, replica: Replica, epoch: int, report: Report) -> None:
-        """A replica became Leader of ``epoch``: it must have all that was committed."""
+        """A replica became Leader of ``epoch``: it must have every committed record."""
         log, committed = replica.log, self.log
         if committed is self.root or committed.epoch > epoch or log.holds(committed) or log.suspect:
             return
@@ -147,7 +147,7 @@ class Committed:
         self._largest[after.epoch] = max(mine or (0, 0), (known, replica.id))
 
     def _judge_prefix(self, after: WholeState, prefix: Link, report: Report) -> None:
-        """What one replica takes for committed and what leaders have called committed are one log."""
+        """The records that a replica and the leaders take for committed are one log."""
         if prefix.suspect:
             return
         committed = self.log

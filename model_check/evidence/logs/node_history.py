@@ -1,4 +1,4 @@
-"""What is told of a node: the steps of its history, and counts."""
+"""The history of a node: its steps, and counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HASHES_KEPT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One step of a node's history; what it knows afterwards."""
+    """One step of a node's history, and its knowledge afterwards."""
 
     node: int
     process: int
