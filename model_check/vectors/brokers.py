@@ -18,7 +18,7 @@ from kraftcheck.vectors.broker_outcomes import features
 from kraftcheck.vectors.broker_situations import AskedBroker
 from kraftcheck.vectors.candidate import Candidate, Candidates, tie
 
-#: The kind of tasks beside scenarios: everything that may happen, malformed input included, by variant.
+#: The kind of tasks that are no scenarios: all events, malformed input included, by variant.
 SITUATIONS = "situations"
 
 
