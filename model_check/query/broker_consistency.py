@@ -1,9 +1,8 @@
-"""What must hold of a controller, a broker process or an event that somebody wrote down before the reference
-can be asked about it.
+"""Conditions that a controller, a broker process or an event must meet before the reference takes a step.
 
-The reference relies on what its steps guarantee: what breaks that is no state of a running cluster. Fields of
-requests and responses are not judged: what is done about a wrong one is part of the protocol. Only what would
-become of the state afterwards is: a step leads from one that can be asked about to another.
+The reference relies on the guarantees of its own steps: a state that breaks them occurs in no running
+cluster. Fields of requests and responses are not judged, because the protocol says what a node does about a
+wrong one. The state after the step is judged.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _SHIPPED_ONLY: Mapping[str, Any] = {
 def require_consistent(
     protocol: BrokerProtocol, state: Controller | Broker, event: ControllerEvent | BrokerEvent
 ) -> None:
-    """Raise InputError for the first thing that no running cluster can be like."""
+    """Raise InputError for the first condition that is not met."""
     for where, found in (("STATE", problems(protocol, state)), ("EVENT", event_problems(event))):
         for problem in found:
             raise InputError(f"{where}{problem}.")
@@ -214,7 +213,7 @@ def _of_log(log: MetadataLog) -> Iterator[str]:
 
 
 def _leaders(controller: Controller) -> Iterator[str]:
-    """In the step in which a broker cannot lead any more others lead, or nobody (HBK-4, HBK-6)."""
+    """When a broker can no longer lead, another broker leads in the same step, or none (HBK-4, HBK-6)."""
     for index, partition in enumerate(controller.durable.partitions):
         if partition.leader is not None and not leads_at_times(controller, partition.leader):
             expected = "expected none, or a registered broker, not fenced and with no shutdown under way"
@@ -308,8 +307,8 @@ def _partition(where: str, partition: Partition) -> Iterator[str]:
 
 
 def _any_legacy(durable: Store | MetadataLog) -> bool:
-    """Whether somebody is registered who writes into the store past the controller, where nothing checks that
-    an ISR has its leader (COMPAT-1).
+    """Whether a registered broker writes into the store without the controller: nothing checks then that an
+    ISR contains its leader (COMPAT-1).
     """
     return isinstance(durable, Store) and any(
         each.version == LEGACY_VERSION for each in durable.registrations

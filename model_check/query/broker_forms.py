@@ -65,7 +65,7 @@ _OWN: Mapping[type, str] = {
         _SHIPPED,
     ),
 }
-#: What belongs to a form unless somebody says otherwise.
+#: Events and messages that belong to a form unless ``--protocol`` or the state says otherwise.
 _USUAL: Mapping[type, str] = {
     ContactLost: _DRAFT,
     IsrChangeRequest: _DRAFT,
@@ -148,7 +148,7 @@ def _form(
 
 
 def _by_state(state: Controller | Broker) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What in ``state`` is of the draft, and what is of the shipped form."""
+    """The fields of ``state`` that belong to the draft, and those that belong to the shipped form."""
     if isinstance(state, Broker):
         return draft_evidence(state), shipped_evidence(state)
     return (("durable",), ()) if isinstance(state.durable, Store) else ((), ("durable",))

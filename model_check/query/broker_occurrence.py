@@ -1,7 +1,7 @@
-"""Which states a running cluster comes to, of those that the reference can be asked about.
+"""Which states a running cluster reaches, among those that meet :mod:`kraftcheck.query.broker_consistency`.
 
-Somebody may ask about the others (:mod:`kraftcheck.query.broker_consistency`); decision tables leave them
-out. Some of them occur in one protocol and not in another one, so that a situation alone does not tell.
+Decision tables leave out the other states. Some states occur under one protocol and not under another, so
+that it takes the protocol to decide.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ def _draft_controller_occurs(protocol: BrokerProtocol, controller: Controller) -
         taken = known.state is BrokerState.ACTIVE and not protocol.rebuilds_incarnations
         if not taken:
             return False
-    # While nobody is the controller nothing tells who is active.
+    # Without a controller no broker is known to be active.
     return controller.active is None or all(
         _draft_partition_occurs(protocol, controller, each) for each in controller.durable.partitions
     )
 
 
 def _draft_partition_occurs(protocol: BrokerProtocol, controller: Controller, partition: Partition) -> bool:
-    """Who is inactive leads nothing, and who is active leads what nobody leads and has it in its ISR. Who is
-    inactive has left every ISR that has others; IsrChange may take it into one. A legacy broker writes into
-    the store what it likes.
+    """An inactive broker leads no partition. An active broker leads every partition that has it in its ISR
+    and would have no leader otherwise. An inactive broker has left every ISR that has other members;
+    IsrChange may add it to one. A legacy broker may write any ISR into the store.
     """
     leader = partition.leader
     if leader is not None and views.state_of(controller, leader) is BrokerState.INACTIVE:
@@ -74,9 +74,10 @@ def _store(controller: Controller) -> Store:
 
 
 def _shipped_controller_occurs(protocol: BrokerProtocol, controller: Controller) -> bool:
-    """Who is fenced leads nothing, nor does who shuts down, until it is fenced and unfenced again (HBK-7).
-    Who can lead leads what nobody leads and has it in its ISR. Who cannot has left every ISR that has others,
-    and AlterPartition takes it into none: who shuts down leads alone.
+    """A fenced broker leads no partition, nor does one that shuts down until it is fenced and unfenced again
+    (HBK-7). A broker that can lead leads every partition that has it in its ISR and would have no leader
+    otherwise. A broker that cannot lead has left every ISR that has other members, and AlterPartition adds it
+    to none: a broker that shuts down leads alone.
     """
     return all(
         _shipped_partition_occurs(protocol, controller, each) for each in controller.durable.partitions

@@ -1,4 +1,4 @@
-"""Where the rules of the catalogue are at work: reference code, mutants and tests that name them.
+"""The places that name rules of the catalogue: reference code, mutants and tests.
 
 A place in the reference is found by scanning its syntax trees for string constants that are rule ids, so the
 list cannot fall behind the code.

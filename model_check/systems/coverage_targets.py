@@ -1,4 +1,4 @@
-"""What a step covers, by kind and name; and everything that there is to cover."""
+"""The coverage targets that a step reaches, by kind and name; and all coverage targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kraftcheck.systems.kraft.node import Execution
 from kraftcheck.systems.kraft.step import Action, Step
 from kraftcheck.systems.variants import choices
 
-#: The kinds of what is covered, in the order of a report. Guards are apart (:mod:`.guards`).
+#: The kinds of coverage targets, in the order of a report. Guards are apart (:mod:`.guards`).
 ACTION, RULE, TRANSITION, MESSAGE, ERROR = "action", "rule", "transition", "message", "error"
 TARGET_KINDS = (ACTION, RULE, TRANSITION, MESSAGE, ERROR)
 #: Votes by the rules that decided them: ``VOTE-10 granted``, ``VOTE-10 refused``.
@@ -26,7 +26,7 @@ GRANTED, REFUSED = "granted", "refused"
 
 Item = tuple[str, str]
 
-#: What the environment does, by the names of its actions, beside timers and the delivery of messages.
+#: The names of the environment's actions, without timers and deliveries of messages.
 _ENVIRONMENT = (
     "append", "back-off over", "request timed out", "fetch wait over", "looks for the leader", "resign",
     "shutdown", "snapshot", "describe quorum", "add voter", "remove voter", "upgrade kraft.version",
@@ -36,12 +36,12 @@ _TIMERS = (
     Timer.ELECTION, Timer.FETCH, Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, Timer.VOTER_CHANGE,
 )  # fmt: skip
 
-#: Requests that only administrators make, as actions; the answers leave the model.
+#: Requests that only admin clients send, as actions; the responses leave the model.
 _CLIENTS = ("DescribeQuorum", "AlterQuorum")
 
 
 def covered(step: Step) -> Iterator[Item]:
-    """What ``step`` covers if it is taken."""
+    """The coverage targets that ``step`` reaches if it is taken."""
     yield ACTION, _action(cast(Action, step.outcome.action))
     runs = [(cut.execution, cut.completed) for cut in step.cut]
     if step.execution is not None:
@@ -119,7 +119,7 @@ def everything() -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def in_force(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
+def effective(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
     """As :func:`everything`, without rules and transitions of variants that none of ``protocols`` is."""
     told = [choices(protocol) for protocol in protocols]
     catalogue, found = spec.load(), dict(everything())

@@ -1,4 +1,4 @@
-"""Guards of the reference, and which way they went: decisions in its source, watched while it runs.
+"""Guards of the reference and their answers: decisions in its source, watched while it runs.
 
 A guard is an ``if`` of a function of the reference through which steps run, or a ``return`` of a truth value
 that is not just written down. Conditional expressions and the parts of a condition are not told apart.
@@ -100,8 +100,8 @@ def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
 class Watch:
     """Watches the reference; ``seen`` are those of ``guards`` that were asked, with their answers.
 
-    Only what ``asking`` run is watched, the functions by which steps come about: properties ask the
-    reference as well.
+    Only calls of ``asking`` are watched, the functions by which steps ask the reference: properties ask it as
+    well.
     """
 
     def __init__(self, guards: Mapping[str, Guard], asking: Iterable[Callable[..., Any]]) -> None:
@@ -118,7 +118,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[set[Seen]]:
-        """What is seen meanwhile; whoever else traces this thread does not, until it ends."""
+        """The guards that are asked while the context lasts; another tracer of this thread is suspended."""
         self.seen = set()
         before = sys.gettrace()
         sys.settrace(self._on_call)

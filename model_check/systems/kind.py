@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: What the name of the scenario of a run that leads to an initial state ends with.
 INITIAL_PREFIX = "-initial-prefix"
 
-#: What traces call a component: the id of a replica, or a name.
+#: The name of a component in traces: the id of a replica, or a word.
 Place = int | str
 
 
@@ -62,16 +62,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of one *eventually* property.
+    """The verdict on one *eventually* property.
 
-    Of a violation: its ``lasso``; or ``dead_end``, the way to a state with room for what the goal takes, from
-    which it is out of reach within the bounds. ``open_states`` of ``states`` are without
-    that room, and the goal lies beyond the bounds from there, if anywhere. ``closed``: no step leads beyond
-    the bounds, so that with relative epochs what is said holds for any number of elections.
+    Of a violation: its ``lasso``; or ``dead_end``, the path to a state that has room for the steps to the
+    goal and from which no path within the bounds reaches it. ``open_states`` of ``states`` have no such room:
+    from there the goal is outside the bounds, if it can be reached at all. ``closed``: no step leads outside
+    the bounds, so that with relative epochs the verdict holds for any number of elections.
 
-    ``spent``: the names of the budgets without which nothing can be said: what would be a violation keeps
-    steps from being taken that fairness promises, and only because these budgets are spent. ``withheld``: the
-    names of the classes of these steps.
+    ``spent``: the names of the budgets that leave the verdict open: only because they are spent does a cycle
+    never take steps that fairness promises. ``withheld``: the names of the classes of these steps.
     """
 
     name: str
@@ -104,24 +103,24 @@ class Judged:
 
 
 def kept_open(system: System, name: str, withheld: Withheld) -> Judged:
-    """That nothing can be said of the property ``name`` because of budgets of ``system``."""
+    """The open verdict on the property ``name``, because of budgets of ``system``."""
     spent = tuple(system.budget_names[index] for index in withheld.budgets)
     return Judged(name, spent=spent, withheld=withheld.classes)
 
 
 class Step(Protocol):
-    """An outcome, with what a trace shows of it."""
+    """An outcome, with the details that a trace shows."""
 
     @property
     def outcome(self) -> Outcome: ...
 
 
 class ModelSystem(System, Protocol):
-    """A system whose components have names and whose steps can be told."""
+    """A system whose components have names and whose steps can be shown."""
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """What traces call the components, in order."""
+        """The names of the components in traces, in order."""
         ...
 
     def deliver_steps(self, component: int, local: Any, message: Any) -> Sequence[Step]:
@@ -214,7 +213,7 @@ class Liveness(Protocol):
     """How a kind judges *eventually* properties, on the graph of a system that absorbs."""
 
     def representative(self, system: Any, scenario: Any) -> Represent | None:
-        """What makes representatives of states, where the scenario asks for it."""
+        """The function that maps states to representatives, if the scenario asks for it."""
         ...
 
     def judge(self, system: Any, graph: Graph, wanted: Any, represent: Represent | None) -> Judged: ...
@@ -222,7 +221,7 @@ class Liveness(Protocol):
         self, system: Any, graph: Graph, wanted: Any, represent: Represent | None
     ) -> Iterator[Lasso]: ...
     def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
-        """Whether what has led from ``begin`` to ``end`` may be done again from there."""
+        """Whether the steps from ``begin`` to ``end`` can be repeated from there."""
         ...
 
     def with_room(
@@ -363,10 +362,10 @@ class Kind(ABC):
 
 
 def called(place: Place) -> str:
-    """What a component is called where it does not stand alone: ``replica 2``, or its name."""
+    """The name of a component in a sentence: ``replica 2``, or its word."""
     return f"replica {place}" if isinstance(place, int) else place
 
 
 def place_of(system: ModelSystem, component: int) -> Place:
-    """What a component is called."""
+    """The name of a component in traces."""
     return system.places[component]

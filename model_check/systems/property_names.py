@@ -1,4 +1,4 @@
-"""The names by which scenarios ask for what is judged; a name in the wrong place is told the right one."""
+"""The names of what scenarios ask to be judged; an error about a misplaced name says its place."""
 
 from __future__ import annotations
 

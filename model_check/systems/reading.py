@@ -1,4 +1,4 @@
-"""The parts of which readers of trace files are made: each names the place of what does not belong there."""
+"""The parts of readers of trace files: each names the place of data that does not belong there."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def word(allowed: tuple[str, ...]) -> Reader[str]:
 
 
 def refuse(where: str, expected: str, found: str) -> NoReturn:
-    """Raise the InputError of what does not belong in the place ``where``."""
+    """Raise the InputError for data that does not belong in the place ``where``."""
     raise InputError(f"{where}: expected {expected}, found {found}.")
 
 
 def show(data: object) -> str:
-    """What was found, in a few words."""
+    """The data that was found, in a few words."""
     if isinstance(data, dict | list):
         return "an object" if isinstance(data, dict) else "an array"
     told = json.dumps(data) if not isinstance(data, int) or abs(data) < 10**30 else "a huge number"
@@ -97,5 +97,5 @@ def show(data: object) -> str:
 
 
 def place(data: Json, where: str) -> Place:
-    """What a component is called."""
+    """The name of a component."""
     return text(data, where) if isinstance(data, str) else number(data, where)

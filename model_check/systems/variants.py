@@ -1,4 +1,4 @@
-"""Protocol variants as people name them: a preset and switches, in scenarios and on the command line."""
+"""Protocol variants by name: a preset and switches, in scenarios and on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kraftcheck.support.errors import InputError
 
 _LARGEST = 2**31 - 1
 _SWITCHES = {name.replace("_", "-"): name for name in field_types(Protocol)}
-#: The switches of the protocol by the names that people give them.
+#: The switches of the protocol by the names in scenario files.
 SWITCHES = tuple(_SWITCHES)
 #: Numbers are at least 1, but for these.
 _SMALLEST = {"fetch-max-wait-ms": 0}
@@ -97,7 +97,7 @@ def _value(current: Any, switch: str, value: Any, where: str) -> Any:
 # On the command line.
 
 
-#: The preset of replicas that is meant if nobody names one.
+#: The preset of replicas unless another is named.
 DEFAULT = "kafka"
 
 

@@ -1,1 +1,1 @@
-"""TLC beside the checker: runs it on the modules of ``tla/`` and holds what it finds against what we find."""
+"""Comparison with TLC: it checks the modules of ``tla/``, and its results must equal those of the checker."""

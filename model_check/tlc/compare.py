@@ -1,4 +1,4 @@
-"""One scenario, or one mutant, by the checker and by TLC, and how the two answers differ."""
+"""The answers of the checker and of TLC about one scenario or mutant, and their differences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Report = Callable[[str], None]
 
 
 class Status(Enum):
-    """What a comparison came to."""
+    """The result of a comparison."""
 
     SAME = "same"
     DIFFERS = "DIFFERS"
@@ -49,9 +49,9 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one side says: ``violated`` by the number of ``steps`` of a shortest counterexample; else how many
-    ``distinct`` states there are, ``generated`` from each other, to which ``depth``. ``limit``: why it says
-    nothing.
+    """The answer of one side: what is ``violated``, with the number of ``steps`` of a shortest
+    counterexample; otherwise how many ``distinct`` states there are, how many are ``generated``, and the
+    ``depth``. ``limit``: why there is no answer.
     """
 
     distinct: int
@@ -71,8 +71,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How far the two go: threads of the checker, workers of TLC, a time limit for each, and up to how many
-    states these are compared one by one.
+    """Options of both sides: threads of the checker, workers of TLC, a time limit for each, and up to how
+    many states the states are compared one by one.
     """
 
     threads: int = 1
@@ -83,7 +83,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both answers; ``differences`` in words; ``notes``: what cannot be compared, and why."""
+    """Both answers; ``differences`` as sentences; ``notes``: what is not compared, and why."""
 
     name: str
     ours: Answer
@@ -103,7 +103,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What TLC is asked, and what the checker says.
+    """The question to TLC, and the answer of the checker.
 
     dump: whether TLC writes its states. compared: makes the comparison of TLC's answer and the folder of its
     run; it may raise InputError.
@@ -115,7 +115,7 @@ class Question:
     compared: Callable[[Answer, Path], Comparison]
 
 
-#: Has the checker explore something, and makes the question to TLC.
+#: Lets the checker explore, and returns the question to TLC.
 Asking = Callable[[Report], Question]
 
 
@@ -196,7 +196,7 @@ def _built(scenario: Scenario) -> ModelSystem:
 
 
 def our_answer(scenario: Scenario, wanted: Wanted) -> Answer:
-    """What the checker says of ``scenario``; goals are not asked about, TLC has none."""
+    """The checker's answer about ``scenario``, without goals: TLC has none."""
     limits = Limits(max_seconds=wanted.max_seconds)
     found = explore(_built(scenario), threads=wanted.threads, limits=limits)
     depth = min((each.depth for each in found.violations), default=None)
@@ -222,7 +222,7 @@ def tlc_answer(
     report: Report,
     running: Running,
 ) -> Answer:
-    """What TLC says to ``question``. Raises InputError where it cannot read the modules."""
+    """TLC's answer to ``question``. Raises InputError where it cannot read the modules."""
     ours, configuration = question.ours, question.configuration
     small = ours.limit is None and ours.distinct <= SMALL_STATES
     job = Job(modules.sources(), configuration.root, configuration.text, wanted.workers, question.dump, small)
@@ -237,7 +237,7 @@ def tlc_answer(
 def answer_of(done: Ran, name: str) -> Answer:
     """A run of TLC as an answer: depth and steps count from 0, as the checker's do.
 
-    Raises InputError; where TLC was not let begin, MemoryError; where it was killed, ProcessKilledError.
+    Raises InputError; MemoryError if TLC could not begin; ProcessKilledError if it was killed.
     """
     said = done.said
     if done.killed:
@@ -261,7 +261,7 @@ def answer_of(done: Ran, name: str) -> Answer:
 
 
 def differences(ours: Answer, theirs: Answer, *, one_worker: bool = True) -> tuple[str, ...]:
-    """How the two answers differ, in words. With several workers TLC does not say an exact depth."""
+    """The differences of two answers, as sentences. With several workers TLC gives no exact depth."""
     if ours.limit is not None or theirs.limit is not None:
         return ()
     if ours.verdict != theirs.verdict:

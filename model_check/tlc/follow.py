@@ -35,8 +35,8 @@ _ABOUT = {"about", "source", "tags", "check", "expect"}
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The states of a behaviour, in order. ``ended``: the replicas whose process died in the last step: what
-    is left of them is no state of the model, so that it is not compared.
+    """The states of a behaviour, in order. ``ended``: the replicas whose process exited in the last step. The
+    rest of their state is no state of the model, so that it is not compared.
     """
 
     states: tuple[State, ...]
@@ -87,7 +87,7 @@ def behaviour(trace: Trace, where: str) -> Course:
 
 
 def _ended(system: ModelSystem, state: GlobalState) -> frozenset[int]:
-    """The replicas whose process died in the step that led to ``state``."""
+    """The replicas whose process exited in the step that led to ``state``."""
     locals_ = zip(system.places, state.locals, strict=True)
     return frozenset(
         place
@@ -135,7 +135,7 @@ FollowInit ==
     /\\ {configuration.initial}
 {same}
 
-\\* The replicas whose process dies in the last step: what is left of them is not compared.
+\\* The replicas whose process exits in the last step: the rest of their state is not compared.
 FollowEnded == IF place + 1 = Len(Behaviour) THEN {{{dead}}} ELSE {{}}
 
 FollowNext ==

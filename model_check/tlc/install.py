@@ -1,4 +1,4 @@
-"""Where TLC and the Java that runs it are."""
+"""The places of TLC and of the Java that runs it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from kraftcheck.systems.scenario import Name
 
 MAX_FILE_BYTES = 1_000_000
 DEFAULT_MODULE = "KRaft"
-#: What a root module of brokers begins with, and the module with its mutants; that of all others.
+#: The prefix of root modules of brokers, the module with their mutants, and that of all others.
 BROKERS_MODULE = "Brokers"
 BROKERS_MUTANTS_MODULE = "BrokersMutants"
 MUTANTS_MODULE = "KRaftMutants"
@@ -29,7 +29,7 @@ _FIRST_LINE = re.compile(r"\\\*.*?\b([A-Za-z][A-Za-z0-9_]{0,60})\.tla\b", re.ASC
 _SECTION = re.compile(
     r"^(INVARIANTS?|CONSTANTS?|INIT|NEXT|SPECIFICATION|PROPERTY|PROPERTIES)\b(.*)$", re.ASCII
 )
-#: What a scenario without voter changes has for the constants that these and scenarios of their own need.
+#: The constants of voter changes in a scenario without such changes.
 _WITHOUT_CHANGES = {
     "Steps": "<- NoSteps",
     "InOrder": "= TRUE",
@@ -42,7 +42,7 @@ Operator = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,60
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What TLC reads for a scenario: a root module and the text of a .cfg file."""
+    """The input of TLC for a scenario: a root module and the text of a .cfg file."""
 
     name: str
     root: str
@@ -143,7 +143,7 @@ class Modules:
 
 
 def _replaced(line: str) -> str:
-    """What a line of a configuration puts something in the place of."""
+    """The name that a line of a configuration replaces."""
     return line.partition("<-")[0].strip() if "<-" in line else ""
 
 

@@ -1,4 +1,4 @@
-"""What TLC says while it runs (``-tool``), parsed.
+"""The messages of TLC while it runs (``-tool``), parsed.
 
 A message is enclosed by ``@!@!@STARTMSG code:severity @!@!@`` and ``@!@!@ENDMSG code @!@!@``
 (tlc2.output.MP, tlc2.output.EC).
@@ -23,7 +23,7 @@ _VERSION, _INITIAL_STATES, _SUCCESS, _PROGRESS, _STATISTICS, _DEPTH_IS, _FINISHE
     2262, 2190, 2193, 2200, 2199, 2194, 2186,
 )  # fmt: skip
 _VIOLATED_INITIALLY, _VIOLATED, _STATE = 2107, 2110, 2217
-#: Said together with a violation.
+#: The message that comes together with a violation.
 _BEHAVIOUR_FOLLOWS = 2121
 _ERRORS = ("1", "2")
 _LONGEST_ERROR = 2_000
@@ -31,12 +31,12 @@ _LONGEST_ERROR = 2_000
 
 @dataclass(slots=True)
 class Said:
-    """What TLC has said so far.
+    """What TLC has reported so far.
 
     generated: states generated, initial ones included; distinct: different ones; left: those not looked at;
     depth: levels of the complete search, that of the initial states included; violated: the invariant that
     does not hold, and ``behaviour``, how many states lead to it; success: the search is complete and nothing
-    is violated; errors: why there is no answer; seconds: what TLC took since the JVM was up.
+    is violated; errors: why there is no answer; seconds: the time that TLC took since the JVM was up.
     """
 
     version: str = ""
@@ -53,7 +53,7 @@ class Said:
 
     @property
     def progress(self) -> str:
-        """How far the search is."""
+        """The progress of the search."""
         if not self.distinct:
             return "reads the modules"
         left = "" if self.left is None else f", {self.left:,} left"

@@ -1,6 +1,6 @@
-"""What TLC prints, parsed: values, and the states of a dump (``-dump``).
+"""The values that TLC prints, and the states of a dump (``-dump``), parsed.
 
-The text may come from anywhere: whatever is no value raises :class:`ParseError` with the place.
+The text may come from anywhere: text that is no value raises :class:`ParseError` with the place.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEAD = re.compile(r"State [0-9]+:[ \t]*\n?", re.ASCII)
 
 
 class ParseError(ValueError):
-    """A text that is not what TLC prints."""
+    """A text that TLC does not print."""
 
 
 def parse_value(source: str) -> Value:

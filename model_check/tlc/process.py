@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of a run.
+    """The result of a run.
 
     timed_out: it was ended by the time limit; trouble: why there is no answer otherwise; killed: a signal
     ended it; no_memory: the JVM could not begin; ``seconds``: wall time, with the start of the JVM.
@@ -59,7 +59,7 @@ class Ran:
 
     @property
     def own_seconds(self) -> float:
-        """What TLC took by its own account, which begins when the JVM is up."""
+        """The time that TLC reports, which begins when the JVM is up."""
         return self.seconds if self.said.seconds is None else self.said.seconds
 
 
@@ -109,7 +109,7 @@ def run(
     progress: Callable[[Said], None] | None = None,
     running: Running | None = None,
 ) -> Ran:
-    """Run ``job`` in ``folder``, as one of ``running``. However it ends, nothing of it runs on.
+    """Run ``job`` in ``folder``, as one of ``running``. All its processes have ended afterwards.
 
     Raises InputError for a ``java`` that cannot be started, ProcessKilledError where ``running`` has ended.
     """
@@ -192,7 +192,7 @@ def _command(tools: Tools, job: Job, folder: Path) -> list[str]:
 def _listen(
     process: subprocess.Popen[str], listener: Listener, progress: Callable[[Said], None] | None
 ) -> list[str]:
-    """Read everything that TLC prints; the last lines, for an end that it does not explain."""
+    """Read all output of TLC; returns the last lines, for an end that TLC does not explain."""
     stray: list[str] = []
     assert process.stdout is not None
     for line in process.stdout:
@@ -207,14 +207,14 @@ def _trouble(said: Said, status: int, stray: list[str]) -> str | None:
     if said.violated is not None or (said.success and not said.errors):
         return None
     if said.errors:
-        # The first message tells what is wrong, later ones where TLC was.
+        # The first message says what is wrong, later ones where TLC was.
         return " ".join(" ".join([*said.errors[:3], *_syntax_error(stray)]).split())
     last = next((line for line in reversed(stray) if line), "it said nothing")
     return f"TLC ended with status {status}: {last}"
 
 
 def _syntax_error(stray: list[str]) -> list[str]:
-    """What the parser says between ``*** Errors`` and the next section; it is no message of TLC."""
+    """The parser's text between ``*** Errors`` and the next section; it is no message of TLC."""
     begin = next((n for n, line in enumerate(stray) if line.startswith("***")), len(stray))
     section = [line for line in stray[begin + 1 :] if line]
     end = next((n for n, line in enumerate(section) if line.startswith("***")), len(section))

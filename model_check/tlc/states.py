@@ -1,4 +1,4 @@
-"""The set of states of the checker beside that of TLC, and where two states differ."""
+"""The states of the checker compared with those of TLC, and the fields in which two states differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kraftcheck.systems.kraft.step import Action, Also, Crash
 from kraftcheck.tlc.parse import ParseError, StateReader
 from kraftcheck.tlc.values import Function, InTla, State, Value, text
 
-#: How many states of one side are looked through for the one most like a state of the other.
+#: Among how many states of one side the most similar to a state of the other is searched.
 _MOST_LIKE_AMONG = 200
 #: The state variables of which each component has its own part.
 _OF_COMPONENTS = frozenset({"replica", "disk", "machine"})
@@ -26,8 +26,8 @@ _OF_COMPONENTS = frozenset({"replica", "disk", "machine"})
 
 @dataclass(frozen=True, slots=True)
 class OnlyOne:
-    """A state that one side alone has. ``unlike``: where it differs from the most similar of those that only
-    the other side has, if there are any: place, value here, value there.
+    """A state that only one side has. ``unlike``: the places in which it differs from the most similar state
+    that only the other side has, if there is one: place, value here, value there.
     """
 
     state: State
@@ -36,7 +36,7 @@ class OnlyOne:
 
 @dataclass(frozen=True, slots=True)
 class StatesCompared:
-    """How many states both have, and how many one side alone; examples of these."""
+    """How many states both sides have, and how many only one side has, with examples."""
 
     common: int
     only_ours: int
@@ -69,8 +69,8 @@ def generated_as_tlc_counts(graph: Graph) -> int:
     """How many states TLC says it has generated: the initial ones, and for each event the different states
     that it may lead to.
 
-    We count outcomes. Two outcomes of one event that leave the same behind, a crash before and a crash after
-    an effect that no state shows, are two here and one there, where the outcomes are a set.
+    The checker counts outcomes. A crash before an effect and a crash after it are two outcomes; if no state
+    shows the effect, they are one for TLC, where the outcomes of an event are a set.
     """
     numbers: dict[Hashable, int] = {}
     group = [numbers.setdefault(_event(*label), len(numbers)) for label in graph.label_values]
@@ -79,7 +79,7 @@ def generated_as_tlc_counts(graph: Graph) -> int:
 
 
 def _event(step: PathStep, action: Hashable) -> Hashable:
-    """What happens, without what becomes of it: a crash of a replica's process, and how it starts again."""
+    """The event without its outcome: an action's detail ends with how a crash interrupts the step."""
     if not isinstance(action, Action):
         return (step.kind, step.component, step.message, step.duplicate, action)
     offered = tuple(takewhile(lambda each: not _cuts_short(each), action.also))
@@ -115,7 +115,7 @@ def _key(state: State) -> Key:
 
 
 def compare(ours: Keyed, theirs: Keyed, examples: int = 3) -> StatesCompared:
-    """The two sets of states, with at most ``examples`` of the states that one side alone has."""
+    """The two sets of states, with at most ``examples`` of the states that only one side has."""
     left, right = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
     return StatesCompared(
         common=len(ours.keys() & theirs.keys()),
@@ -134,7 +134,7 @@ def _only(key: Key, own: Keyed, other_keys: list[Key], other: Keyed) -> OnlyOne:
 
 
 def unlike(one: State, other: State) -> Iterator[tuple[str, str, str]]:
-    """Where two states differ: a place such as ``replica[1].role.name`` and both values there."""
+    """The differences of two states: a place such as ``replica[1].role.name`` and both values there."""
     for name in sorted({*one, *other}):
         if name not in one or name not in other:
             here, there = (text(side[name]) if name in side else "absent" for side in (one, other))
@@ -160,7 +160,7 @@ def _unlike(place: str, one: Value, other: Value) -> Iterator[tuple[str, str, st
 
 
 def _parts(value: Value) -> dict[str, Value] | None:
-    """What a function or sequence consists of, by how it is written after its name."""
+    """The parts of a function or sequence, by the text that selects them."""
     if isinstance(value, tuple):
         return {f"[{number}]": each for number, each in enumerate(value, 1)}
     if isinstance(value, Function):
@@ -172,7 +172,7 @@ def _parts(value: Value) -> dict[str, Value] | None:
 
 
 def lines_of(state: State) -> Iterator[str]:
-    """A state for people: a line a variable, or where it is a sequence or a bag a line a member."""
+    """A state as text: a line for each variable, or for each member of a sequence or a bag."""
     for name in sorted(state):
         value = state[name]
         if name == "network" and isinstance(value, Function):

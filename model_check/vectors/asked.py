@@ -1,4 +1,4 @@
-"""What an exploration asks the reference: every step and start, once."""
+"""The questions of an exploration to the reference: every step and start, once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Asking:
 
 @contextmanager
 def asking() -> Iterator[Asking]:
-    """What nodes ask the reference in this process meanwhile."""
+    """The questions of nodes to the reference in this process, while the context lasts."""
     found = Asking()
     with listening(found):
         yield found

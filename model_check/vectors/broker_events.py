@@ -1,4 +1,4 @@
-"""What may happen to a process of a broker in a state: answers of every kind, metadata, wishes, time-outs."""
+"""The events of a broker process in a state: responses of every kind, metadata, requests, timeouts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ISRS = ((1,), (1, 2), (), (1, 9))
 
 
 def events(protocol: BrokerProtocol, broker: Broker) -> Iterator[BrokerEvent]:
-    """Everything that may happen to ``broker`` in this form."""
+    """All events of ``broker`` in this form."""
     yield from (Tick(), HeartbeatDue(), ShutdownWished(), ClientRequest(), ClientRequestDone())
     yield ContactLost() if protocol.is_draft else RegistrationDue()
     yield from (ControllerFound(node) for node in (1, 2))
@@ -89,7 +89,7 @@ def _responses(protocol: BrokerProtocol, broker: Broker) -> Iterator[Response]:
 
 
 def _updates(protocol: BrokerProtocol, broker: Broker) -> Iterator[MetadataUpdate]:
-    """Metadata: what the process knows already, and what is newer or older in one field."""
+    """Metadata: the known one, and such that is newer or older in one field."""
     known = views.partition_of(broker, "t", 0) or PartitionState("t", 0, 1, 0, 0, (1, 2))
     newer = replace(
         known, leader=2, leader_epoch=known.leader_epoch + 1, partition_epoch=known.partition_epoch + 1

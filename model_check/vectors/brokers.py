@@ -14,11 +14,11 @@ from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.citations import in_broker_steps
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import broker_situations, broker_vector, form
-from kraftcheck.vectors.broker_outcomes import features
 from kraftcheck.vectors.broker_situations import AskedBroker
 from kraftcheck.vectors.candidate import Candidate, Candidates, tie
+from kraftcheck.vectors.outcomes import features
 
-#: The kind of tasks beside scenarios: everything that may happen, malformed input included, by variant.
+#: The kind of tasks that are no scenarios: all events, malformed input included, by variant.
 SITUATIONS = "situations"
 
 

@@ -1,4 +1,4 @@
-"""What may happen to the controller in a state: sound and unsound requests, time-outs, failovers."""
+"""The events of the controller in a state: sound and unsound requests, timeouts, failovers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CLUSTERS = ("cluster", "another-cluster")
 
 
 def events(protocol: BrokerProtocol, controller: Controller) -> Iterator[ControllerEvent]:
-    """Everything that may happen to ``controller`` in this form."""
+    """All events of ``controller`` in this form."""
     lives = _lives(controller)
     requests = _registrations if isinstance(controller.durable, MetadataLog) else _heartbeats_of_draft
     for broker, life in lives.items():
@@ -69,7 +69,7 @@ def events(protocol: BrokerProtocol, controller: Controller) -> Iterator[Control
 
 
 def _lives(controller: Controller) -> dict[int, int]:
-    """Broker ids and what tells their lives: incarnation id, or broker epoch."""
+    """By broker id its incarnation id, or its broker epoch."""
     durable = controller.durable
     if isinstance(durable, MetadataLog):
         found = {each.broker: each.epoch for each in durable.registrations}
@@ -83,7 +83,7 @@ def _incarnation(controller: Controller, broker: int) -> int:
     return next((each.incarnation for each in known if each.broker == broker), 1)
 
 
-# Who is alive.
+# Liveness.
 
 
 def _heartbeats_of_draft(controller: Controller, process: Process, life: int) -> Iterator[Request]:
@@ -103,7 +103,7 @@ def _registrations(controller: Controller, process: Process, life: int) -> Itera
         yield BrokerRegistrationRequest(process.broker, cluster, incarnation, features)
 
 
-# Who changes an ISR.
+# ISR changes.
 
 
 def _isr_changes(
@@ -124,7 +124,7 @@ def _wanted(
     isr: tuple[int, ...],
     lives: dict[int, int] | None = None,
 ) -> Request:
-    """What a leader of ``partition`` with this life asks for."""
+    """The request of a leader of ``partition`` of this incarnation or broker epoch."""
     name = (partition.topic, partition.index, partition.leader_epoch)
     if protocol.isr_changes is IsrChanges.ISR_CHANGE:
         return IsrChangeRequest(broker, life, (IsrProposal(*name, isr),))

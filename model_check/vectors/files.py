@@ -31,7 +31,7 @@ MAX_BYTES = 2**31
 
 @dataclass(slots=True)
 class Checked:
-    """What a check of a set came to. ``differences``: a sentence each."""
+    """The result of checking a set. ``differences``: a sentence each."""
 
     files: int = 0
     steps: int = 0
@@ -44,7 +44,7 @@ class Checked:
 
 
 def require_free(folder: Path) -> None:
-    """Raise InputError where ``folder`` holds something else than a set of form."""
+    """Raise InputError if ``folder`` contains anything but a set of vectors."""
     if not os.path.exists(folder):
         return
     if not folder.is_dir():
@@ -54,14 +54,14 @@ def require_free(folder: Path) -> None:
             _read_index(folder, complete=False)
         except InputError:
             raise InputError(
-                f"-o: {folder} is not empty and holds no vectors of kraftcheck; choose another place."
+                f"-o: {folder} is not empty and contains no vectors of kraftcheck; choose another place."
             ) from None
 
 
 def write(folder: Path, found: Iterable[tuple[str, Vector]]) -> list[dict[str, Any]]:
     """Write a set: vectors with the names of their files, by file. The files of the index.
 
-    A set that is there already is replaced; other files beside it stay. Raises InputError.
+    An existing set is replaced; other files in the folder stay. Raises InputError.
     """
     require_free(folder)
     old = _files_of(folder)
@@ -214,8 +214,8 @@ def read(folder: Path) -> Iterator[tuple[dict[str, Any], list[Vector]]]:
 
 
 def check(folder: Path) -> Checked:
-    """Hold a set against the reference: hashes, what the index says, every vector. Raises InputError for
-    what is no set, or not complete.
+    """Compare a set with the reference: hashes, the index, every vector. Raises InputError if it is no set,
+    or not complete.
     """
     done, rules, differences = Checked(), set[str](), list[str]()
     for entry, members in read(folder):

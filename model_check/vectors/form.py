@@ -1,4 +1,4 @@
-"""What all vectors have in common: kinds, nodes, canonical JSON and hashes."""
+"""The parts that all vectors share: kinds, nodes, canonical JSON and hashes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kraftcheck.support.json_differences import Differing, differing
 from kraftcheck.support.printable import shortened
 
 STEP, SEQUENCE, FUNCTION, MESSAGE = "step", "sequence", "function", "message"
-#: Whom a vector is about: the values of its field ``node``.
+#: The values of the field ``node``: the node that a vector is about.
 REPLICA, CONTROLLER, BROKER = "replica", "controller", "broker"
 NODES = (REPLICA, CONTROLLER, BROKER)
-#: What is not part of the content of a vector.
+#: Fields that are no part of the content of a vector.
 _BESIDE = ("hash", "covers")
 
 Vector = dict[str, Json]

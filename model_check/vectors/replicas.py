@@ -25,7 +25,7 @@ from kraftcheck.vectors.asked import Asked, asking
 from kraftcheck.vectors.candidate import Candidate, Candidates, tie
 from kraftcheck.vectors.outcomes import SEPARATOR, features
 
-#: Kinds of tasks beside scenarios.
+#: Kinds of tasks that are no scenarios.
 TABLES, MALFORMED = "tables", "malformed"
 FUNCTIONS, SCRIPTS, MESSAGES = "functions", "scripts", "messages"
 

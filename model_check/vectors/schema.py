@@ -31,7 +31,7 @@ VERSION = 4
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _RULES = {"type": "array", "items": {"type": "string"}}
 _COMMON = {"hash": _HASH, "covers": {"type": "array", "items": {"type": "string"}}}
-#: By node and kind the fields of a vector beside those that all have.
+#: By node and kind the fields of a vector, without those that all vectors have.
 _Fields = dict[tuple[str, str], dict[str, Any]]
 
 

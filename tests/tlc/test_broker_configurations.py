@@ -14,7 +14,7 @@ from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.scenario import find
-from kraftcheck.tlc.broker_forms import BUDGETS
+from kraftcheck.tlc.brokers import BUDGETS
 from kraftcheck.tlc.modules import BROKERS_MODULE, Configuration, Modules
 
 #: The scenarios of brokers that have a configuration.

@@ -11,7 +11,7 @@ from kraftcheck.checking.run import check
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import find, shipped
-from kraftcheck.tlc.broker_forms import BrokerForms
+from kraftcheck.tlc.brokers import BrokerForms
 from kraftcheck.tlc.compare import Status, Wanted, ask, ask_about_mutant
 from kraftcheck.tlc.follow import behaviour, configuration_of, follow
 from kraftcheck.tlc.modules import BROKERS_MUTANTS_MODULE, Modules

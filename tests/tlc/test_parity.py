@@ -19,9 +19,9 @@ from kraftcheck.systems.scenario import find
 from kraftcheck.tlc import states as sets
 from kraftcheck.tlc.compare import Status, Wanted, ask, ask_about_mutant
 from kraftcheck.tlc.follow import Course, behaviour, configuration_of, follow
-from kraftcheck.tlc.forms import Forms
 from kraftcheck.tlc.modules import Modules
 from kraftcheck.tlc.parse import parse_value
+from kraftcheck.tlc.replicas import Forms
 from kraftcheck.tlc.values import NoFormError, State, text
 from kraftcheck.traces import Trace, json_form
 from tests.tlc.tools import compared, tools

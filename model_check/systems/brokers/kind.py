@@ -61,7 +61,7 @@ class Brokers(Kind):
     variants = BrokerVariants()
     query = Part("query.broker_tables:BROKER_TABLES")
     vectors = Part("vectors.brokers:BROKERS")
-    tlc = Part("tlc.broker_forms:BROKERS")
+    tlc = Part("tlc.brokers:BROKERS")
 
     def build(
         self, scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False

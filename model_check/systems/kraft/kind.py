@@ -10,7 +10,7 @@ from kraftcheck.engine.steps import replay
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.protocol import PRESETS
-from kraftcheck.systems.coverage_targets import covered, everything, in_force
+from kraftcheck.systems.coverage_targets import covered, effective, everything
 from kraftcheck.systems.guards import Guard, guards_of_replicas
 from kraftcheck.systems.kind import Kind, Part, Place, Run
 from kraftcheck.systems.kraft import alike, initial_prefix, liveness, node, words
@@ -120,7 +120,7 @@ class Replicas(Kind):
     variants = KRaftVariants()
     query = Part("query.replica_tables:BY_FORM")
     vectors = Part("vectors.replicas:REPLICAS")
-    tlc = Part("tlc.forms:REPLICAS")
+    tlc = Part("tlc.replicas:REPLICAS")
 
     def guards(self) -> Mapping[str, Guard]:
         return guards_of_replicas()
@@ -167,7 +167,7 @@ class Replicas(Kind):
 
     def to_cover(self, systems: Sequence[KRaftSystem]) -> Mapping[str, Sequence[str]]:
         protocols = {protocol for system in systems for protocol in system.protocols}
-        return in_force(protocols) if protocols else everything()
+        return effective(protocols) if protocols else everything()
 
     def bounds(self, scenario: KRaftScenario) -> list[tuple[str, str]]:
         timers = scenario.environment.timers and not scenario.environment.timers_at

@@ -46,8 +46,8 @@ from kraftcheck.systems.coverage_targets import (
     VOTE,
     Item,
     covered,
+    effective,
     everything,
-    in_force,
     parse,
 )
 from kraftcheck.systems.guards import Watch, guards_of_brokers, guards_of_replicas
@@ -266,7 +266,7 @@ def test_names_can_be_asked_for() -> None:
 
 def test_what_is_covered_is_among_what_there_is() -> None:
     """Nothing is covered that the lists of what there is do not have."""
-    known = in_force([KAFKA])
+    known = effective([KAFKA])
     for name in ("single-voter", "observer"):
         result = check(find(name), coverage=True)
         assert result.covered is not None

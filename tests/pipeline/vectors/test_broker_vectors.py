@@ -22,8 +22,8 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.vectors import broker_situations, files, form, malformed
-from kraftcheck.vectors.broker_outcomes import features, outcomes
 from kraftcheck.vectors.broker_vector import decode_protocol, encode_protocol, of_step, tier_of
+from kraftcheck.vectors.outcomes import features, outcomes
 
 
 @pytest.fixture(scope="module")

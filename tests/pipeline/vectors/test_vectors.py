@@ -193,7 +193,7 @@ def test_what_is_no_set_is_refused_in_a_sentence(
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
     assert cli.main(["pipeline", "vectors", "-o", str(tmp_path)]) == 2
-    assert "holds no vectors of kraftcheck" in capsys.readouterr().err
+    assert "contains no vectors of kraftcheck" in capsys.readouterr().err
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.txt"]
 
 
