@@ -23,11 +23,9 @@ MINIMISING = 5.0
 
 
 class Verdict(Enum):
-    """What became of an obligation or a question. A limit that was hit first is never a proof."""
+    """What became of an obligation. A limit that was hit first is never a proof."""
 
     PROVED = "proved"
-    WITHIN_BOUNDS = "holds within bounds"
-    FOUND = "run found"
     FAILED = "failed"
     UNDETERMINED = "undetermined"
 
@@ -44,10 +42,7 @@ class Induction:
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on one obligation, the time it took in seconds, and what speaks against it.
-
-    ``run`` is, line by line, the run that a question asked for.
-    """
+    """The verdict on one obligation, the time it took in seconds, and what speaks against it."""
 
     action: str
     conjunct: str
@@ -55,12 +50,6 @@ class Result:
     verdict: Verdict
     seconds: float
     found: Induction | None = None
-    run: tuple[str, ...] = ()
-
-    @property
-    def is_as_expected(self) -> bool:
-        """Whether the verdict is the one that was to be."""
-        return self.verdict not in (Verdict.FAILED, Verdict.UNDETERMINED)
 
 
 def prove(system: System, obligation: Obligation, seconds: float) -> Result:
