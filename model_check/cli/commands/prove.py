@@ -13,9 +13,9 @@ from kraftcheck.proof import report
 from kraftcheck.proof import run as proofs
 from kraftcheck.proof.logic import System
 from kraftcheck.proof.mutants import Mutant
+from kraftcheck.proof.refinement import terminal
 from kraftcheck.proof.solve import Induction, Result, Verdict
 from kraftcheck.proof.system import SYSTEMS
-from kraftcheck.proof.tie import terminal
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.streams import progress
@@ -38,10 +38,10 @@ everything.
   kraftcheck prove grant-vote LogMatching
   kraftcheck prove changing-voters:become-leader:SingleLeaderPerEpoch
   kraftcheck prove --mutants grant-vote
-  kraftcheck prove --tie parity-crash grow-and-restart
-  kraftcheck prove --tie --mutants
+  kraftcheck prove --refinement parity-crash grow-and-restart
+  kraftcheck prove --refinement --mutants
 
-Exit status: 0 all is proved (--mutants: every mutant is killed; --tie: no step
+Exit status: 0 all is proved (--mutants: every mutant is killed; --refinement: no step
 or state is outside the proof but what docs/proofs.md lists), 1 something is not, 2 bad input,
 3 undetermined.
 """
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutants", action="store_true", help="leave out one guard or update at a time; something must fail"
     )
     parser.add_argument(
-        "--tie",
+        "--refinement",
         action="store_true",
         help="judge all that the checker explores of scenarios (NAME) by the proof; with --mutants, mutants "
         "of the reference",
@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for a name that means nothing."""
-    if arguments.tie:
+    if arguments.refinement:
         judge = terminal.run_mutants if arguments.mutants else terminal.run
         return judge(arguments.names, only_list=arguments.list, as_json=arguments.json)
     return _run_mutants(arguments) if arguments.mutants else _run(arguments)

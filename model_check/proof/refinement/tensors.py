@@ -121,7 +121,7 @@ class Evaluation:
             return np.not_equal(arguments[0], arguments[1])
         if kind == z3.Z3_OP_DT_CONSTRUCTOR:
             return np.array(self._domain.roles.index(term.decl().name()))
-        raise NotImplementedError(f"the tie does not know how to evaluate {term}")
+        raise NotImplementedError(f"the refinement check does not know how to evaluate {term}")
 
     def _variable(self, place: int, bound: tuple[int, ...]) -> Values:
         shape = [1] * (1 + len(bound))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kraftcheck.proof.tie.walk import Taken
+from kraftcheck.proof.refinement.walk import Taken
 
 
 @dataclass(frozen=True, slots=True)

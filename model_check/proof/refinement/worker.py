@@ -1,7 +1,7 @@
 """One mutant of the reference, judged by the proof in an interpreter of its own.
 
-``python -m kraftcheck.proof.tie.worker MUTANT SCENARIO`` makes the mutant before anything of the reference
-is imported, and writes one JSON object to standard output.
+``python -m kraftcheck.proof.refinement.worker MUTANT SCENARIO`` makes the mutant before anything of the
+reference is imported, and writes one JSON object to standard output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
 from kraftcheck.support.failures import of_the_machine
 
 if TYPE_CHECKING:
-    from kraftcheck.proof.tie.run import Work
+    from kraftcheck.proof.refinement.run import Work
 
 #: How many reasons are told.
 _TOLD = 3
@@ -46,28 +46,28 @@ def main() -> int:
 
 
 def _judge(scenario: str) -> dict[str, Any]:
-    from kraftcheck.proof.tie.run import tie
+    from kraftcheck.proof.refinement.run import check_refinement
     from kraftcheck.systems.kraft.scenario import of_replicas
     from kraftcheck.systems.scenario import find
 
-    work = tie(of_replicas(find(scenario), "--tie"))
+    work = check_refinement(of_replicas(find(scenario), "--refinement"))
     return {
-        "breaks": not work.tie.holds,
+        "killed": not work.refinement.holds,
         "why": _why(work),
-        "seconds": round(work.tie.seconds, 2),
+        "seconds": round(work.refinement.seconds, 2),
     }
 
 
 def _why(work: Work) -> list[str]:
-    from kraftcheck.proof.tie.report import lines_of_lack
+    from kraftcheck.proof.refinement.violations import lines_of_lack
 
-    found = [*work.tie.beginning.lacks, *sorted(work.tie.unexpected)]
-    if work.tie.disturbed:
+    found = [*work.refinement.beginning.lacks, *sorted(work.refinement.unexpected)]
+    if work.refinement.disturbed:
         found.append("the step of another replica changes what the proof sees")
-    for lack in work.tie.passed.lacks or work.tie.on_all_ways.lacks:
+    for lack in work.refinement.passed.lacks or work.refinement.on_all_ways.lacks:
         found += dict(lines_of_lack(work, lack))["what fails"]
     told = list(dict.fromkeys(found))[:_TOLD]
-    return told + [f"{each.conjunct.name} fails" for each in work.tie.broken if each.states][:_TOLD]
+    return told + [f"{each.conjunct.name} fails" for each in work.refinement.broken if each.states][:_TOLD]
 
 
 if __name__ == "__main__":
