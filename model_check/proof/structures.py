@@ -131,6 +131,10 @@ class Search:
                 break
         return model
 
+    def holds(self, model: z3.ModelRef, formula: Formula) -> bool:
+        """Whether ``formula`` holds in a state that was found."""
+        return z3.is_true(model.eval(self._ground(formula), model_completion=True))
+
     def _all(self, sorts: Sequence[z3.SortRef]) -> Iterator[tuple[Term, ...]]:
         return product(*(self._elements[sort] for sort in sorts))
 
@@ -162,7 +166,7 @@ class Search:
                 at = tuple(number(term) for term in terms)
                 if symbol.result is not None:
                     facts.append(Fact(symbol, at, number(meaning)))
-                elif z3.is_true(model.eval(self._ground(meaning), model_completion=True)):
+                elif self.holds(model, meaning):
                     facts.append(Fact(symbol, at))
         parameters = tuple((name, term.sort().name(), number(term)) for name, term in self._terms)
         sets = tuple(

@@ -57,7 +57,7 @@ def test_a_mutant_that_survives_is_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        terminal, "refute", lambda name: Verdict(name == "majority-is-half", ("a guard",), 1.0)
+        terminal.Mutants, "refute", lambda _, name: Verdict(name == "majority-is-half", ("a guard",), 1.0)
     )
     assert main(["prove", "--refinement", "--mutants", "majority-is-half", "vote-not-persisted"]) == 1
     out = capsys.readouterr().out

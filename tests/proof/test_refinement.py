@@ -1,6 +1,7 @@
 """What the checker explores of the reference is what the proof is about, and every conjunct holds there."""
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from kraftcheck.engine.system import PathStep, Signal
 from kraftcheck.proof.refinement import scenarios
 from kraftcheck.proof.refinement.judgement import OUTSIDE
-from kraftcheck.proof.refinement.mutants import KILLED, SURVIVING, refute
+from kraftcheck.proof.refinement.mutants import KILLED, SURVIVING, Mutants
 from kraftcheck.proof.refinement.passes import all_ways, pass_over
 from kraftcheck.proof.refinement.run import Refinement, Work, check_refinement
 from kraftcheck.proof.refinement.violations import again, lines_of_broken, lines_of_lack, lines_of_state
@@ -217,24 +218,24 @@ def test_larger_scenarios_than_fit_are_refused() -> None:
         check_refinement(find("parity-crash"), max_states=100)
 
 
+@pytest.fixture(scope="module")
+def mutants() -> Iterator[Mutants]:
+    with Mutants() as found:
+        yield found
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "mutant",
-    [
-        pytest.param(name, marks=() if number < 2 else pytest.mark.slow)
-        for number, name in enumerate(sorted(KILLED))
-    ],
-)
-def test_a_mutant_of_the_reference_is_killed(mutant: str) -> None:
-    verdict = refute(mutant)
+@pytest.mark.parametrize("mutant", sorted(KILLED))
+def test_a_mutant_of_the_reference_is_killed(mutant: str, mutants: Mutants) -> None:
+    verdict = mutants.refute(mutant)
     assert verdict.killed and verdict.why
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", sorted(SURVIVING))
-def test_a_mutant_that_changes_nothing_proved_survives(mutant: str) -> None:
+def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, mutants: Mutants) -> None:
     scenario, _ = SURVIVING[mutant]
-    assert not refute(mutant, scenario).killed
+    assert not mutants.refute(mutant, scenario).killed
 
 
 @pytest.mark.slow

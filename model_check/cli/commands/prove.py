@@ -14,7 +14,7 @@ from kraftcheck.proof import run as proofs
 from kraftcheck.proof.logic import System
 from kraftcheck.proof.mutants import Mutant
 from kraftcheck.proof.refinement import terminal
-from kraftcheck.proof.solve import Induction, Result, Verdict
+from kraftcheck.proof.solve import MINIMISING, Induction, Result, Verdict
 from kraftcheck.proof.system import SYSTEMS
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -184,7 +184,8 @@ def _run_mutants(arguments: argparse.Namespace) -> int:
     out, statuses = console(), []
     place = None
     for system, mutant in _in_turn(chosen, lambda each: each[1].name, quiet=arguments.json):
-        result = proofs.refute(system, mutant, arguments.timeout)
+        shown = arguments.json or bool(arguments.names)
+        result = proofs.refute(system, mutant, arguments.timeout, MINIMISING if shown else 0.0)
         statuses.append(_mutant_status(result))
         if arguments.json:
             print(json.dumps({"system": system.name} | _mutant_data(mutant, result)), flush=True)
@@ -213,7 +214,7 @@ def _print_mutant(
     rules = f" ({' '.join(mutant.rules)})" if mutant.rules else ""
     out.print(Text(f"{mutant.name}{rules}"))
     if result is None:
-        say(out, "everything is proved all the same", "bold red", indent=4)
+        say(out, "survived: everything is proved without it", "bold red", indent=4)
         return
     killed = result.verdict is Verdict.FAILED
     word = "killed" if killed else "undetermined"

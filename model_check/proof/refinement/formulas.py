@@ -1,11 +1,10 @@
 """The proof's formulas as Python functions: the guards and updates that Z3 proves, not a copy of them.
 
-Of the acting replica a formula reads everything (:class:`~kraftcheck.proof.refinement.own.Own`). Of all
-else, of what was sent and of history, it asks for single facts: whether a relation holds of some elements. A guard
-is compiled so that it is given, for each fact, the answer that serves it; it notes what it has asked. If it
-then holds, it holds in every structure that has the facts which it wanted to hold (``wanted``) and none of
-those which it wanted not to hold (``unwanted``). Parts that ask for no fact are evaluated first, so that
-nothing is asked in vain.
+Of the acting replica a formula reads everything (an ``Own``). Of all else, of what was sent and of history,
+it asks for single facts: whether a relation holds of some elements. A guard is compiled so that it is given,
+for each fact, the answer that serves it; it notes what it has asked. If it then holds, it holds in every
+structure that has the facts which it wanted to hold (``wanted``) and none of those which it wanted not to
+hold (``unwanted``). Parts that ask for no fact are evaluated first, so that nothing is asked without need.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Mutants of the reference that the refinement check kills, each in an interpreter of its own."""
+"""Mutants of the reference that the refinement check kills, each in a process of its own."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,16 +104,28 @@ class Verdict:
         return {"killed": self.killed, "why": list(self.why), "seconds": self.seconds}
 
 
-def refute(mutant: str, scenario: str | None = None) -> Verdict:
-    """Judge ``mutant`` in ``scenario`` (that of ``KILLED``). Raises InputError where it cannot be made."""
-    done = forks.run("kraftcheck.proof.refinement.worker", mutant, scenario or KILLED[mutant])
-    if ended_by_the_machine(done.returncode):
-        raise ProcessKilledError if done.returncode < 0 else MemoryError
-    try:
-        found = json.loads(done.stdout)
-    except json.JSONDecodeError:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        raise InputError(f"mutant '{mutant}' could not be judged: {last[0]}") from None
-    if "error" in found:
-        raise InputError(found["error"])
-    return Verdict(found["killed"], tuple(found["why"]), found["seconds"])
+class Mutants:
+    """Checks mutants, each in a process forked from one that has imported what all of them need."""
+
+    def __init__(self) -> None:
+        self._server = forks.Server("kraftcheck.proof.refinement.worker")
+
+    def __enter__(self) -> Mutants:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def refute(self, mutant: str, scenario: str | None = None) -> Verdict:
+        """Check ``mutant`` in ``scenario`` (that of ``KILLED``). Raises InputError where that fails."""
+        answer = self._server.ask(f"{mutant} {scenario or KILLED[mutant]}")
+        if answer is None:
+            raise ProcessKilledError
+        if ended_by_the_machine(answer["status"]):
+            raise ProcessKilledError if answer["status"] < 0 else MemoryError
+        if not answer["found"]:
+            raise InputError(f"mutant '{mutant}' could not be judged; its process ended without a verdict.")
+        (found,) = answer["found"]
+        if "error" in found:
+            raise InputError(found["error"])
+        return Verdict(found["killed"], tuple(found["why"]), found["seconds"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from kraftcheck.proof.refinement import scenarios, violations
 from kraftcheck.proof.refinement.differences import BY_NAME
-from kraftcheck.proof.refinement.mutants import KILLED, Verdict, refute
+from kraftcheck.proof.refinement.mutants import KILLED, Mutants, Verdict
 from kraftcheck.proof.refinement.run import Progress, Refinement, Work, check_refinement
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
@@ -22,8 +22,9 @@ _TOLD = 3
 
 
 def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
-    """Judge the scenarios ``names`` (none: all of :mod:`kraftcheck.proof.refinement.scenarios`) and print what
-    was found; the exit status. Raises InputError for a scenario that cannot be judged.
+    """Judge the scenarios ``names`` (none: all of ``scenarios.ALL``) and print what was found.
+
+    Returns the exit status. Raises InputError for a scenario that cannot be judged.
     """
     names = names or scenarios.ALL
     if only_list:
@@ -104,8 +105,8 @@ def _print_total(out: Console, done: list[Refinement]) -> None:
     clean = sum(not each.outside for each in done)
     heading(
         out,
-        f"{sum(each.holds for each in done)} of {len(done)} scenarios refine the proved system ({clean} without "
-        f"any step outside it): {transitions:,} distinct transitions, {states:,} states, "
+        f"{sum(each.holds for each in done)} of {len(done)} scenarios refine the proved system "
+        f"({clean} without any step outside it): {transitions:,} distinct transitions, {states:,} states, "
         f"{sum(each.pairs for each in done):,} pairs in {sum(each.seconds for each in done):.0f} s",
     )
 
@@ -156,10 +157,10 @@ def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
         print("\n".join(names))
         return EXIT_EXPECTED
     out, seen = console(), 0
-    with progress(quiet=as_json) as tell:
+    with Mutants() as mutants, progress(quiet=as_json) as tell:
         for name in names:
             tell(name)
-            verdict = refute(name)
+            verdict = mutants.refute(name)
             seen += verdict.killed
             if as_json:
                 print(json.dumps({"mutant": name, "scenario": KILLED[name], **verdict.as_data()}), flush=True)

@@ -1,48 +1,60 @@
-"""One mutant of the reference, judged by the proof in an interpreter of its own.
+"""The process that mutants of the reference are checked in: one forked from it for each.
 
-``python -m kraftcheck.proof.refinement.worker MUTANT SCENARIO`` makes the mutant before anything of the
-reference is imported, and writes one JSON object to standard output.
+``python -m kraftcheck.proof.refinement.worker`` is asked with a mutant and a scenario, separated by a space.
+It answers with ``found``, what was found of it, and the ``status`` with which the forked process ended.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO
 
-from kraftcheck.checking.mutation import catalogue
-from kraftcheck.checking.mutation.worker import become
-from kraftcheck.support import signals
+from kraftcheck.checking.mutation import catalogue, warm
+from kraftcheck.checking.mutation.worker import become, load
+from kraftcheck.engine.prepared import prepare
+from kraftcheck.support import forks
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
-from kraftcheck.support.failures import of_the_machine
 
 if TYPE_CHECKING:
     from kraftcheck.proof.refinement.run import Work
 
 #: How many reasons are told.
 _TOLD = 3
+#: How long a mutant may take, in seconds.
+_MOST_SECONDS = 600.0
 
 
-def main() -> int:
-    """Judge the mutant that is named; 0 if it came to a verdict."""
-    name, scenario = sys.argv[1:]
-    known = catalogue.shipped(None)
+def ready() -> Callable[[str, int], dict[str, Any]]:
+    """Import and compile what all forked processes need; what answers requests."""
+    prepare()
+    return partial(_answer, warm.image(_load))
+
+
+def _load() -> None:
+    load()
+    import_module("kraftcheck.proof.refinement.violations")
+
+
+def _answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
+    name, scenario = request.split()
+    ended = forks.fork(lambda stream: _check(image, name, scenario, stream), caller, _MOST_SECONDS)
+    return {"found": [json.loads(line) for line in ended.lines], "status": ended.status}
+
+
+def _check(image: warm.Image, name: str, scenario: str, stream: TextIO) -> None:
     try:
+        known = catalogue.shipped(None)
         if name not in known:
             raise InputError(f"there is no mutant '{name}'; 'kraftcheck mutate --list' says what there is.")
-        become(known[name])
+        become(known[name], image)
         found = _judge(scenario)
-    except KeyboardInterrupt:
-        return EXIT_UNDETERMINED
-    except Exception as error:
-        if of_the_machine(error) is not None:
-            return EXIT_UNDETERMINED
-        if not isinstance(error, InputError):
-            raise
+    except InputError as error:
         found = {"error": str(error)}
-    print(json.dumps(found))
-    return "error" in found
+    print(json.dumps(found), file=stream)
 
 
 def _judge(scenario: str) -> dict[str, Any]:
@@ -71,5 +83,4 @@ def _why(work: Work) -> list[str]:
 
 
 if __name__ == "__main__":
-    with signals.ending():
-        sys.exit(main())
+    sys.exit(forks.serve(ready))
