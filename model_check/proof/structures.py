@@ -59,11 +59,15 @@ class Search:
     """
 
     def __init__(
-        self, system: System, sizes: tuple[int, int, int, int], terms: Sequence[tuple[str, Term]]
+        self,
+        system: System,
+        sizes: tuple[int, int, int, int],
+        terms: Sequence[tuple[str, Term]],
+        voter_sets: int = VOTER_SETS,
     ) -> None:
         self._system = system
         self._terms = tuple(terms)
-        named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: VOTER_SETS})
+        named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: voter_sets})
         roles = tuple(Role.constructor(number)() for number in range(Role.num_constructors()))
         self._elements: Domain = {**named, Role: roles}
         self._ground = Grounding(self._elements)

@@ -36,7 +36,7 @@ LARGE = (
     "nightly-remove-leader-and-restart",
     "nightly-shrink-and-restart",
 )
-#: In which production does what the proved systems do not.
+#: In which Apache Kafka does what the proved systems do not.
 DIFFERING = (
     "parity-observer",
     "finding-restart-before-write-back",

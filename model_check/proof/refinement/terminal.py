@@ -60,7 +60,7 @@ def _print(out: Console, work: Work) -> None:
         style = "bold red" if name in found.unexpected else "yellow"
         count, before = found.passed.outside.get(name, 0), found.beginning.outside.get(name, 0)
         more = f" and {before:,} before the initial state" if before else ""
-        text = f"{name}: {count:,} transitions{more}; production {BY_NAME[name].says}"
+        text = f"{name}: {count:,} transitions{more}; Kafka {BY_NAME[name].says}"
         if name in found.unexpected:
             text += "; in this scenario it should not"
         say(out, text, style, indent=4, hang=2)
