@@ -137,7 +137,7 @@ class Search:
 
     def holds(self, model: z3.ModelRef, formula: Formula) -> bool:
         """Whether ``formula`` holds in a state that was found."""
-        return z3.is_true(model.eval(self._ground(formula), model_completion=True))
+        return bool(z3.is_true(model.eval(self._ground(formula), model_completion=True)))
 
     def _all(self, sorts: Sequence[z3.SortRef]) -> Iterator[tuple[Term, ...]]:
         return product(*(self._elements[sort] for sort in sorts))

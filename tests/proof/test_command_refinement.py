@@ -5,8 +5,7 @@ import json
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.proof.refinement import terminal
-from kraftcheck.proof.refinement.mutants import KILLED, Verdict
+from kraftcheck.proof.refinement.mutants import KILLED, Mutants, Verdict
 
 
 def test_a_line_a_scenario_and_what_is_outside(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,7 +56,7 @@ def test_a_mutant_that_survives_is_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        terminal.Mutants, "refute", lambda _, name: Verdict(name == "majority-is-half", ("a guard",), 1.0)
+        Mutants, "refute", lambda _, name: Verdict(name == "majority-is-half", ("a guard",), 1.0)
     )
     assert main(["prove", "--refinement", "--mutants", "majority-is-half", "vote-not-persisted"]) == 1
     out = capsys.readouterr().out
