@@ -37,7 +37,7 @@ SAY_IF_NO_NODE := command -v node >/dev/null || { \
   echo "NOT RUN: the consumers of tests/vectors in JavaScript (they need Node.js). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: help install check test fast slow scenarios everything proofs tie mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded nightly bench clean
+.PHONY: help install check test fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -78,8 +78,8 @@ everything: $(INSTALLED) ## the CI scenarios alone, all of them
 proofs: $(INSTALLED) ## prove the safety core for any number of replicas
 	$(KRAFTCHECK) prove
 
-tie: $(INSTALLED) ## judge millions of transitions of the reference by what is proved
-	$(KRAFTCHECK) prove --tie
+refinement: $(INSTALLED) ## check millions of transitions of the reference against the proved system
+	$(KRAFTCHECK) prove --refinement
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
 	$(KRAFTCHECK) mutate $(if $(PAIRED),--jobs 1)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import product
 
 import z3
 
-from kraftcheck.proof.interrupts import raise_if_seen
 from kraftcheck.proof.logic import Formula, Term
 
 _MILLISECONDS = 1000
+#: How long to wait before the solver is interrupted again, in seconds: it ignores this between two steps.
+_AGAIN = 0.2
 #: What the solver takes for no limit.
 _NO_LIMIT = 2**32 - 1
 
@@ -58,14 +60,22 @@ def is_in(term: Term, elements: Domain) -> Formula:
 
 
 def check(solver: z3.Solver, seconds: float | None = None) -> z3.CheckSatResult:
-    """The solver's answer, unknown after ``seconds`` (``None``: it takes its time).
+    """The solver's answer, unknown after ``seconds`` (``None``: no limit).
 
-    Raises KeyboardInterrupt if it was interrupted, at once within :func:`interrupts.noticed`.
+    The solver runs in a thread of its own: Python handles signals in the main thread, and only between two
+    calls of a library. Raises KeyboardInterrupt if a signal arrives, once the solver has stopped.
     """
-    raise_if_seen()
-    limit = _NO_LIMIT if seconds is None else max(int(seconds * _MILLISECONDS), 1)
-    solver.set("timeout", limit)
+    solver.set("timeout", _NO_LIMIT if seconds is None else max(int(seconds * _MILLISECONDS), 1))
     solver.set("ctrl_c", False)
-    answer = solver.check()
-    raise_if_seen()
-    return answer
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(solver.check)
+        try:
+            # The signal may have interrupted another thread: the main thread looks for it now and then.
+            while not wait([answer], _AGAIN).done:
+                pass
+            return answer.result()
+        except KeyboardInterrupt:
+            while not answer.done():
+                solver.ctx.interrupt()
+                wait([answer], _AGAIN)
+            raise

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kraftcheck.proof.logic import Action, Step, System
 from kraftcheck.proof.obligations import Obligation, invariant, of_action
-from kraftcheck.proof.solve import Result, Verdict, prove
-
-#: How long every obligation of a mutant is tried before one is tried for long, in seconds.
-A_MOMENT = 3.0
+from kraftcheck.proof.solve import MINIMISING, Result, Verdict, counterexample, prove
+from kraftcheck.proof.structures import SIZES
 
 
 @dataclass(frozen=True)
@@ -48,24 +47,24 @@ def mutants(system: System) -> Iterator[Mutant]:
                 yield Mutant(action, update.symbol, update.rules, False)
 
 
-def refute(system: System, mutant: Mutant, seconds: float) -> Result | None:
+def refute(system: System, mutant: Mutant, seconds: float, minimising: float = MINIMISING) -> Result | None:
     """What fails for ``mutant``, or else something undetermined; ``None`` if everything is proved.
 
-    All are tried for a moment before any is tried for long: one that fails is enough.
+    One question for each size looks for a state after which any conjunct fails; its facts are made fewer for
+    ``minimising`` seconds. Only where there is none the obligations are tried one by one.
     """
+    started = time.monotonic()
     held = invariant(system, system.state())
     wanted = [
         each for each in of_action(system, mutant.action, held, mutant.change) if isinstance(each, Obligation)
     ]
-    undetermined: Result | None = None
-    for limit in (min(A_MOMENT, seconds), seconds):
-        left = []
-        for obligation in wanted:
-            result = prove(system, obligation, limit)
-            if result.verdict is Verdict.FAILED:
-                return result
-            if result.verdict is Verdict.UNDETERMINED:
-                left.append(obligation)
-                undetermined = result
-        wanted = left
-    return undetermined if wanted else None
+    for sizes in SIZES if wanted else ():
+        left = seconds - (time.monotonic() - started)
+        found = None if left <= 0 else counterexample(system, wanted, sizes, left, minimising)
+        if found is not None:
+            broken, induction = found
+            took = time.monotonic() - started
+            return Result(broken.action, broken.conjunct, broken.says, Verdict.FAILED, took, induction)
+    results = [prove(system, each, seconds) for each in wanted]
+    unproved = [each for each in results if each.verdict is not Verdict.PROVED]
+    return min(unproved, key=lambda each: each.verdict is not Verdict.FAILED, default=None)

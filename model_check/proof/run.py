@@ -10,7 +10,6 @@ from itertools import chain, combinations
 import z3
 
 from kraftcheck.proof.arithmetic import STATEMENTS
-from kraftcheck.proof.bounded import QUESTIONS, Question, ask
 from kraftcheck.proof.ground import check
 from kraftcheck.proof.logic import System
 from kraftcheck.proof.mutants import Mutant, mutants, refute
@@ -29,8 +28,8 @@ from kraftcheck.support.errors import InputError
 
 #: In place of the name of a conjunct: the action can be taken.
 POSSIBLE = "possible"
-#: In place of the name of a system: statements about numbers and finite sets; questions about runs.
-ARITHMETIC, BOUNDED = "arithmetic", "bounded"
+#: In place of the name of a system: statements about numbers and finite sets.
+ARITHMETIC = "arithmetic"
 
 
 @dataclass(frozen=True)
@@ -38,14 +37,12 @@ class Work:
     """Something to prove; ``system`` is ``None`` for what has a place of its own."""
 
     system: System | None
-    what: Obligation | Possibility | Statement | Question
+    what: Obligation | Possibility | Statement
 
     @property
     def place(self) -> str:
         """The system, or the place of its own."""
-        if self.system is not None:
-            return self.system.name
-        return ARITHMETIC if isinstance(self.what, Statement) else BOUNDED
+        return ARITHMETIC if self.system is None else self.system.name
 
     @property
     def name(self) -> str:
@@ -87,7 +84,6 @@ def select(systems: Sequence[System], names: Sequence[str]) -> Selection:
                 works.append(Work(system, each))
         works += [Work(system, each) for each in possibilities(system) if wanted(each.action, POSSIBLE)]
     alone = [Work(None, statement) for statement in STATEMENTS]
-    alone += [Work(None, question) for question in QUESTIONS]
     works += [work for work in alone if not asked or asked & words_of(work.place, work.name)]
     return Selection(tuple(works), unchanged)
 
@@ -118,16 +114,12 @@ def _places(systems: Sequence[System]) -> Iterator[tuple[str, ...]]:
                 yield system.name, action.name, lemma.name
     for statement in STATEMENTS:
         yield ARITHMETIC, statement.name
-    for question in QUESTIONS:
-        yield BOUNDED, question.name
 
 
 def carry_out(work: Work, seconds: float) -> Result:
     """The verdict on ``work``, in about ``seconds``."""
     if isinstance(work.what, Statement):
         return _decide(work.what, seconds)
-    if isinstance(work.what, Question):
-        return _answer(work.what, seconds)
     assert work.system is not None
     if isinstance(work.what, Obligation):
         return prove(work.system, work.what, seconds)
@@ -145,18 +137,6 @@ def _decide(statement: Statement, seconds: float) -> Result:
         verdict = Verdict.PROVED if (answer == z3.unsat) == statement.holds else Verdict.FAILED
     took = time.monotonic() - started
     return Result(ARITHMETIC, statement.name, statement.says, verdict, took)
-
-
-def _answer(question: Question, seconds: float) -> Result:
-    """There is a run that breaks what is asked, or none within bounds; either may be what is to be."""
-    started = time.monotonic()
-    answer = ask(question, seconds)
-    verdict = Verdict.UNDETERMINED
-    if answer.found is not None:
-        expected = Verdict.WITHIN_BOUNDS if question.holds else Verdict.FOUND
-        verdict = Verdict.FAILED if answer.found == question.holds else expected
-    took = time.monotonic() - started
-    return Result(BOUNDED, question.name, question.says, verdict, took, run=answer.lines)
 
 
 def select_mutants(systems: Sequence[System], names: Sequence[str]) -> tuple[tuple[System, Mutant], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -23,11 +24,9 @@ MINIMISING = 5.0
 
 
 class Verdict(Enum):
-    """What became of an obligation or a question. A limit that was hit first is never a proof."""
+    """What became of an obligation. A limit that was hit first is never a proof."""
 
     PROVED = "proved"
-    WITHIN_BOUNDS = "holds within bounds"
-    FOUND = "run found"
     FAILED = "failed"
     UNDETERMINED = "undetermined"
 
@@ -44,10 +43,7 @@ class Induction:
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on one obligation, the time it took in seconds, and what speaks against it.
-
-    ``run`` is, line by line, the run that a question asked for.
-    """
+    """The verdict on one obligation, the time it took in seconds, and what speaks against it."""
 
     action: str
     conjunct: str
@@ -55,12 +51,6 @@ class Result:
     verdict: Verdict
     seconds: float
     found: Induction | None = None
-    run: tuple[str, ...] = ()
-
-    @property
-    def is_as_expected(self) -> bool:
-        """Whether the verdict is the one that was to be."""
-        return self.verdict not in (Verdict.FAILED, Verdict.UNDETERMINED)
 
 
 def prove(system: System, obligation: Obligation, seconds: float) -> Result:
@@ -85,9 +75,9 @@ def prove(system: System, obligation: Obligation, seconds: float) -> Result:
     for number, sizes in enumerate(SIZES):
         if left() <= 0:
             break
-        found = _counterexample(system, obligation, sizes, left())
+        found = counterexample(system, (obligation,), sizes, left())
         if found is not None:
-            return result(Verdict.FAILED, found)
+            return result(Verdict.FAILED, found[1])
         if number == 2 and _refuted(system, obligation, min(SECOND_ATTEMPT, left()), with_models=True):
             return result(Verdict.PROVED)
     if left() > 0 and _refuted(system, obligation, left(), with_models=True):
@@ -107,17 +97,27 @@ def _refuted(system: System, obligation: Obligation, seconds: float, *, with_mod
     return bool(check(solver, seconds) == z3.unsat)
 
 
-def _counterexample(
-    system: System, obligation: Obligation, sizes: tuple[int, int, int, int], seconds: float
-) -> Induction | None:
-    search = Search(system, sizes, obligation.terms)
-    _demand(search, (*obligation.hypotheses, z3.Not(obligation.goal)))
+def counterexample(
+    system: System,
+    obligations: Sequence[Obligation],
+    sizes: tuple[int, int, int, int],
+    seconds: float,
+    minimising: float = MINIMISING,
+) -> tuple[Obligation, Induction] | None:
+    """The first of ``obligations`` that fails in a small structure, and that structure; ``None`` if none was
+    found. The obligations are those of one action, with the same hypotheses.
+    """
+    first = obligations[0]
+    goals = [each.goal for each in obligations]
+    search = Search(system, sizes, first.terms)
+    _demand(search, (*first.hypotheses, z3.Not(z3.And(goals))))
     if not search.find(seconds):
         return None
-    model = search.minimise(min(MINIMISING, seconds))
-    before = search.structure(model, obligation.before)
-    after = None if obligation.after is None else search.structure(model, obligation.after)
-    return Induction(before, after)
+    model = search.minimise(min(minimising, seconds))
+    broken = next(each for each in obligations if not search.holds(model, each.goal))
+    before = search.structure(model, broken.before)
+    after = None if broken.after is None else search.structure(model, broken.after)
+    return broken, Induction(before, after)
 
 
 def is_possible(system: System, possibility: Possibility, seconds: float) -> Result:

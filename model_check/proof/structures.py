@@ -59,11 +59,15 @@ class Search:
     """
 
     def __init__(
-        self, system: System, sizes: tuple[int, int, int, int], terms: Sequence[tuple[str, Term]]
+        self,
+        system: System,
+        sizes: tuple[int, int, int, int],
+        terms: Sequence[tuple[str, Term]],
+        voter_sets: int = VOTER_SETS,
     ) -> None:
         self._system = system
         self._terms = tuple(terms)
-        named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: VOTER_SETS})
+        named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: voter_sets})
         roles = tuple(Role.constructor(number)() for number in range(Role.num_constructors()))
         self._elements: Domain = {**named, Role: roles}
         self._ground = Grounding(self._elements)
@@ -131,6 +135,10 @@ class Search:
                 break
         return model
 
+    def holds(self, model: z3.ModelRef, formula: Formula) -> bool:
+        """Whether ``formula`` holds in a state that was found."""
+        return bool(z3.is_true(model.eval(self._ground(formula), model_completion=True)))
+
     def _all(self, sorts: Sequence[z3.SortRef]) -> Iterator[tuple[Term, ...]]:
         return product(*(self._elements[sort] for sort in sorts))
 
@@ -162,7 +170,7 @@ class Search:
                 at = tuple(number(term) for term in terms)
                 if symbol.result is not None:
                     facts.append(Fact(symbol, at, number(meaning)))
-                elif z3.is_true(model.eval(self._ground(meaning), model_completion=True)):
+                elif self.holds(model, meaning):
                     facts.append(Fact(symbol, at))
         parameters = tuple((name, term.sort().name(), number(term)) for name, term in self._terms)
         sets = tuple(

@@ -406,7 +406,7 @@ class ProofMutant(Output):
 class Refinement(Output):
     """Whether every explored transition of a scenario is one of the proved system."""
 
-    output, command = "refinement", "prove --tie --json"
+    output, command = "refinement", "prove --refinement --json"
 
     scenario: str
     system: str
@@ -420,7 +420,7 @@ class Refinement(Output):
 class RefinementMutant(Output):
     """Whether the refinement check notices a mutant."""
 
-    output, command = "refinement-mutant", "prove --tie --mutants --json"
+    output, command = "refinement-mutant", "prove --refinement --mutants --json"
 
     mutant: str
     scenario: str

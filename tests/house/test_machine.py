@@ -116,8 +116,8 @@ def test_closed_input() -> None:
         "graph three-voters-crash --max-states 1000000",
         # Others do their work.
         "mutate vote-not-persisted --jobs 2",
-        "prove --tie two-voters-restart",
-        "prove --tie --mutants vote-not-persisted",
+        "prove --refinement two-voters-restart",
+        "prove --refinement --mutants vote-not-persisted",
         "tlc single-voter",
     ],
 )

@@ -38,7 +38,6 @@ def test_the_list_names_what_can_be_asked_for(capsys: pytest.CaptureFixture[str]
         ),
         ("fixed-voters:initially", {"fixed-voters:initially:LogMatching", "fixed-voters:initially:possible"}),
         ("fixed-voters:EpochMonotone", {"fixed-voters:restart:EpochMonotone"}),
-        ("bounded", {"bounded:two-elections-9", "bounded:without-VSET-8"}),
     ],
 )
 def test_parts_of_a_name_mean_all_that_has_them(
@@ -54,14 +53,6 @@ def test_parts_of_a_name_mean_all_that_has_them(
 def test_where_nothing_changes_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "fixed-voters:flush:VotedOncePerEpoch"]) == 0
     assert capsys.readouterr().out.startswith("0 of 0 proved in 0.0 s; 1 conjunct speaks of nothing")
-
-
-@pytest.mark.slow
-def test_a_run_that_was_asked_for_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", "bounded:without-VSET-7", "--timeout", "300"]) == 0
-    out = capsys.readouterr().out
-    assert "run found" in out and "    1. 1 stands for election" in out
-    assert "1 of 1 questions about bounded runs answered as expected" in out and "0 of 0" not in out
 
 
 def test_a_mutant_is_shown_with_its_counterexample(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,9 @@
-"""Ctrl-C is not lost in calls of the solver's library."""
+"""Ctrl-C ends the solver's work."""
 
-import contextlib
-import ctypes
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from itertools import combinations
@@ -11,22 +12,7 @@ import pytest
 import z3
 
 from kraftcheck.proof.ground import check
-from kraftcheck.proof.interrupts import noticed
-
-
-@pytest.fixture(autouse=True)
-def handled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python's own handler, also where whoever runs the tests has the signal ignored."""
-    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
-
-
-def test_an_interrupt_that_was_dropped_ends_the_next_question() -> None:
-    with noticed(), contextlib.suppress(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), noticed():
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        check(z3.Solver(), 1)
+from kraftcheck.support import signals
 
 
 def hard_question() -> z3.Solver:
@@ -39,25 +25,33 @@ def hard_question() -> z3.Solver:
     return solver
 
 
-def test_an_interrupt_ends_a_question_under_way() -> None:
+def test_an_interrupt_ends_a_question_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
     solver = hard_question()
     begin = time.monotonic()
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-    with pytest.raises(KeyboardInterrupt), noticed():
+    with pytest.raises(KeyboardInterrupt), signals.ending():
         timer.start()
         check(solver, 120)
     timer.join()
     assert time.monotonic() - begin < 60
 
 
-def test_an_interrupt_that_became_another_exception_is_one_again() -> None:
-    with pytest.raises(KeyboardInterrupt), noticed():
-        try:
-            signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            raise ctypes.ArgumentError("argument 1") from None
-
-
-def test_other_exceptions_stay_what_they_are() -> None:
-    with pytest.raises(ctypes.ArgumentError), noticed():
-        raise ctypes.ArgumentError("argument 1")
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 2.5])
+def test_a_signal_ends_the_command(number: signal.Signals, seconds: float) -> None:
+    script = "from kraftcheck.cli.main import script; script()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "prove", "--json", "--mutants"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(seconds)
+    os.kill(process.pid, number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 3 and "Traceback" not in err, err

@@ -1,12 +1,24 @@
 """Runs of the transition systems from their initial states: what is proved is proved of something."""
 
+from itertools import product
+from typing import Any
+
 import pytest
 import z3
 
 from kraftcheck.proof.logic import Formula, State, System
 from kraftcheck.proof.structures import Search
 from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
-from kraftcheck.proof.vocabulary import ORIGIN, ZERO, Replica, member
+from kraftcheck.proof.vocabulary import (
+    ORIGIN,
+    ZERO,
+    Quorum,
+    Replica,
+    Voters,
+    changes_one,
+    majority_of,
+    member,
+)
 
 ELECTION = [
     "become-prospective",
@@ -141,3 +153,103 @@ def test_nobody_is_elected_without_votes() -> None:
     search.add(z3.And(other != winner, member(other, majority)))
     search.add(z3.Or(*(other == each for each in search.elements(Replica))))
     assert search.find(60) is False
+
+
+#: The sets of voters and majorities of the runs below, of replicas 0 to 2.
+EVERYBODY, FIRST, FIRST_TWO, OUTER, LAST_TWO = SETS = ({0, 1, 2}, {0}, {0, 1}, {0, 2}, {1, 2})
+START = (0, 0)
+ELECTED = [
+    ("become-candidate", 0, 1, EVERYBODY),
+    ("ask-for-votes", 0, *START),
+    ("hear-of-epoch", 2, 1),
+    ("grant-vote", 2, 0, 1, *START),
+    ("become-leader", 0, OUTER, *START),
+]
+#: The error in Raft's first single-server changes: a leader of epoch 1 commits what that of epoch 2 lacks.
+LOST_RECORD = [
+    *ELECTED,
+    ("append-voters", 0, 2, *START, 0, OUTER),
+    ("append-voters", 0, 3, 2, 1, 2, FIRST),
+    ("flush", 0),
+    ("count-own-log", 0, 3, 1),
+    ("commit", 0, 2, 1, FIRST, 3, 1),
+    ("become-candidate", 1, 2, EVERYBODY),
+    ("ask-for-votes", 1, *START),
+    ("hear-of-epoch", 2, 2),
+    ("grant-vote", 2, 1, 2, *START),
+    ("become-leader", 1, LAST_TWO, *START),
+]
+TWO_LEADERS = [
+    *ELECTED,
+    ("tell-leader", 0, 0),
+    ("append", 0, 1),
+    ("flush", 0),
+    ("count-own-log", 0, 1, 1),
+    ("follow", 2, 1, 0),
+    ("take-records", 2, 1, *START, 1),
+    ("flush", 2),
+    ("fetch", 2, 1, 1),
+    ("count-fetch", 0, 2, 1, 1),
+    ("commit", 0, 1, 1, OUTER, *START),
+    ("append-voters", 0, 2, *START, 1, OUTER),
+    ("append-voters", 0, 3, 2, 1, 1, FIRST),
+    ("flush", 0),
+    ("follow", 1, 1, 0),
+    ("take-records", 1, 1, *START, 1),
+    ("flush", 1),
+    ("become-candidate", 1, 2, EVERYBODY),
+    ("ask-for-votes", 1, 1, 1),
+    ("hear-of-epoch", 2, 2),
+    ("grant-vote", 2, 1, 2, 1, 1),
+    ("become-leader", 1, LAST_TWO, *START),
+    ("become-candidate", 0, 2, EVERYBODY),
+    ("become-leader", 0, FIRST, 3, 1),
+]
+
+
+def with_sets() -> Search:
+    """A search among three replicas in which sets of voters, and majorities of them, are :data:`SETS`."""
+    search = Search(CHANGING_VOTERS, (3, len(SETS), 3, 4), (), len(SETS))
+    quorums, voters = search.elements(Quorum), search.elements(Voters)
+    for (one, quorum), (other, whole) in product(
+        zip(SETS, quorums, strict=True), zip(SETS, voters, strict=True)
+    ):
+        search.add(majority_of(quorum, whole) == (one <= other and 2 * len(one) > len(other)))
+    for (one, before), (other, after) in product(zip(SETS, voters, strict=True), repeat=2):
+        search.add(changes_one(before, after) == (one < other and len(other - one) == 1))
+    for one, quorum in zip(SETS, quorums, strict=True):
+        for number, replica in enumerate(search.elements(Replica)):
+            search.add(member(replica, quorum) == (number in one))
+    return search
+
+
+@pytest.mark.parametrize(
+    ("run", "guard", "broken"),
+    [
+        (LOST_RECORD, "a record of its own epoch is committed", "CommittedRecordIsInLaterLogs"),
+        (TWO_LEADERS, "and the last voter set with it", "SingleLeaderPerEpoch"),
+    ],
+    ids=["without-VSET-9", "without-VSET-8"],
+)
+def test_without_a_guard_a_run_breaks_the_invariant(
+    run: list[tuple[Any, ...]], guard: str, broken: str
+) -> None:
+    """The run keeps to all guards but ``guard``, which it breaks (and pre-votes, which are left out)."""
+    actions = {action.name: action for action in CHANGING_VOTERS.actions}
+    search = with_sets()
+    state, kept, left_out = search.state, [CHANGING_VOTERS.initial(search.state)], []
+    kept.append(state.set_of(ORIGIN, ZERO) == search.elements(Voters)[0])
+    for name, *values in run:
+        terms = []
+        for (_, sort), value in zip(actions[name].parameters, values, strict=True):
+            number = SETS.index(value) if sort in (Quorum, Voters) else value
+            terms.append(search.elements(sort)[number])
+        step = actions[name].does(state, *terms)
+        guards = step.needed if name == "become-candidate" else step.guards
+        kept += [each.formula for each in guards if each.name != guard]
+        left_out += [each.formula for each in guards if each.name == guard]
+        state = state.after(step.updates)
+    conjunct = next(each for each in CHANGING_VOTERS.conjuncts if each.name == broken)
+    for formula in (*kept, z3.Not(z3.And(left_out)), z3.Not(conjunct.formula(state))):
+        search.add(formula)
+    assert search.find(60)

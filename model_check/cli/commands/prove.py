@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from kraftcheck.proof import interrupts, report
+from kraftcheck.proof import report
 from kraftcheck.proof import run as proofs
 from kraftcheck.proof.logic import System
 from kraftcheck.proof.mutants import Mutant
-from kraftcheck.proof.solve import Induction, Result, Verdict
+from kraftcheck.proof.refinement import terminal
+from kraftcheck.proof.solve import MINIMISING, Induction, Result, Verdict
 from kraftcheck.proof.system import SYSTEMS
-from kraftcheck.proof.tie import terminal
 from kraftcheck.support.arguments import positive
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.outputs import versioned
@@ -24,8 +24,6 @@ from kraftcheck.support.terminal import Console, console, fitted, heading, say
 
 _STYLES = {
     Verdict.PROVED: "green",
-    Verdict.WITHIN_BOUNDS: "green",
-    Verdict.FOUND: "green",
     Verdict.FAILED: "bold red",
     Verdict.UNDETERMINED: "yellow",
 }
@@ -34,18 +32,17 @@ Work = TypeVar("Work")
 
 EPILOG = """\
 A name is that of a system, an action or a conjunct, or several of these
-joined by colons; 'arithmetic' and 'bounded' are places as systems are.
-Without any: everything.
+joined by colons; 'arithmetic' is a place as systems are. Without any:
+everything.
 
   kraftcheck prove
   kraftcheck prove grant-vote LogMatching
   kraftcheck prove changing-voters:become-leader:SingleLeaderPerEpoch
-  kraftcheck prove bounded:without-VSET-8
   kraftcheck prove --mutants grant-vote
-  kraftcheck prove --tie parity-crash grow-and-restart
-  kraftcheck prove --tie --mutants
+  kraftcheck prove --refinement parity-crash grow-and-restart
+  kraftcheck prove --refinement --mutants
 
-Exit status: 0 all is proved, or holds within its bounds (--mutants: every mutant is killed; --tie: no step
+Exit status: 0 all is proved (--mutants: every mutant is killed; --refinement: no step
 or state is outside the proof but what docs/proofs.md lists), 1 something is not, 2 bad input,
 3 undetermined.
 """
@@ -62,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutants", action="store_true", help="leave out one guard or update at a time; something must fail"
     )
     parser.add_argument(
-        "--tie",
+        "--refinement",
         action="store_true",
         help="judge all that the checker explores of scenarios (NAME) by the proof; with --mutants, mutants "
         "of the reference",
@@ -75,11 +72,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for a name that means nothing."""
-    if arguments.tie:
+    if arguments.refinement:
         judge = terminal.run_mutants if arguments.mutants else terminal.run
         return judge(arguments.names, only_list=arguments.list, as_json=arguments.json)
-    with interrupts.noticed():
-        return _run_mutants(arguments) if arguments.mutants else _run(arguments)
+    return _run_mutants(arguments) if arguments.mutants else _run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -97,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(json.dumps(versioned("proof", {"system": work.place} | as_data(result))), flush=True)
             continue
         place = _print_place(out, work.place, place)
-        _print(out, work.system, result, verbose=bool(arguments.names))
+        _print(out, work.system, result)
     if not arguments.json:
         _print_total(out, results, selection.unchanged)
     return _status(result.verdict for result in results)
@@ -120,14 +116,8 @@ def _print_place(out: Console, place: str, before: str | None) -> str:
 
 def _print_total(out: Console, results: Sequence[Result], unchanged: int) -> None:
     seconds = sum(result.seconds for result in results)
-    asked = [result for result in results if result.action == proofs.BOUNDED]
-    wanted = len(results) - len(asked)
     proved = sum(result.verdict is Verdict.PROVED for result in results)
-    parts = [f"{proved} of {wanted} proved"] if wanted or not asked else []
-    if asked:
-        answered = sum(result.is_as_expected for result in asked)
-        parts.append(f"{answered} of {len(asked)} questions about bounded runs answered as expected")
-    text = f"{', '.join(parts)} in {seconds:.1f} s"
+    text = f"{proved} of {len(results)} proved in {seconds:.1f} s"
     if unchanged:
         what = "1 conjunct speaks" if unchanged == 1 else f"{unchanged} conjuncts speak"
         text += f"; {what} of nothing that an action changes, and nothing is to be proved there"
@@ -149,8 +139,6 @@ def as_data(result: Result) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "seconds": round(result.seconds, 3),
     }
-    if result.run:
-        data["run"] = list(result.run)
     if result.found is not None:
         data["before"] = report.lines_of(result.found.before)
         data["parameters"] = {
@@ -161,12 +149,9 @@ def as_data(result: Result) -> dict[str, Any]:
     return data
 
 
-def _print(out: Console, system: System | None, result: Result, *, verbose: bool) -> None:
+def _print(out: Console, system: System | None, result: Result) -> None:
     line = f"  {result.action:20} {result.conjunct:31} {result.seconds:5.2f} s"
     fitted(out, line, result.verdict.value, _STYLES[result.verdict])
-    if verbose or result.verdict is Verdict.FAILED:
-        for each in result.run:
-            say(out, each, indent=4, hang=4)
     if result.found is not None:
         assert system is not None
         _print_induction(out, system, result, result.found)
@@ -200,7 +185,8 @@ def _run_mutants(arguments: argparse.Namespace) -> int:
     out, statuses = console(), []
     place = None
     for system, mutant in _in_turn(chosen, lambda each: each[1].name, quiet=arguments.json):
-        result = proofs.refute(system, mutant, arguments.timeout)
+        shown = arguments.json or bool(arguments.names)
+        result = proofs.refute(system, mutant, arguments.timeout, MINIMISING if shown else 0.0)
         statuses.append(_mutant_status(result))
         if arguments.json:
             data = {"system": system.name} | _mutant_data(mutant, result)
@@ -230,7 +216,7 @@ def _print_mutant(
     rules = f" ({' '.join(mutant.rules)})" if mutant.rules else ""
     out.print(Text(f"{mutant.name}{rules}"))
     if result is None:
-        say(out, "everything is proved all the same", "bold red", indent=4)
+        say(out, "survived: everything is proved without it", "bold red", indent=4)
         return
     killed = result.verdict is Verdict.FAILED
     word = "killed" if killed else "undetermined"

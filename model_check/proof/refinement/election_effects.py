@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kraftcheck.proof.tie.own import NO_PROCESS
-from kraftcheck.proof.tie.scene import Scene
+from kraftcheck.proof.refinement.own import NO_PROCESS
+from kraftcheck.proof.refinement.scene import Scene
 from kraftcheck.reference.effects import Persist, Reply, Send, Transition
 from kraftcheck.reference.messages import (
     BeginQuorumEpochRequest,

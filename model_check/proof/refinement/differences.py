@@ -1,6 +1,6 @@
-"""Where production does what the proved systems do not: steps outside the proof that are expected.
+"""Where Apache Kafka does what the proved systems do not: steps outside the proof that are expected.
 
-Each is a guard without which the proof fails, and a finding in production; see "What is proved of what" in
+Each is a guard without which the proof fails, and a finding in Apache Kafka; see "What is proved of what" in
 ``docs/proofs.md``.
 """
 
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kraftcheck.proof.tie.walk import Taken
+from kraftcheck.proof.refinement.walk import Taken
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``name`` is how reports call it; ``says`` what production does; ``guards`` are the (action, guard)
+    """``name`` is how reports call it; ``says`` what Kafka does; ``guards`` are the (action, guard)
     that fail; ``scenario`` shows it.
     """
 
@@ -51,7 +51,7 @@ DIFFERENCES = (
     ),
     Difference(
         "candidate-under-leader",
-        "makes a Candidate of the own vote at a restart, although a leader is stored",
+        "becomes Candidate by its own stored vote at a restart, although a leader is stored",
         frozenset({("restart", "no Candidate if it knows a leader")}),
         "finding-second-leader-of-epoch",
     ),

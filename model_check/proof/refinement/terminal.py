@@ -1,4 +1,4 @@
-"""``kraftcheck prove --tie``: what the checker explores of the reference, judged by the proof."""
+"""``kraftcheck prove --refinement``: what the checker explores of the reference, judged by the proof."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kraftcheck.proof.tie import report, scenarios
-from kraftcheck.proof.tie.differences import BY_NAME
-from kraftcheck.proof.tie.mutants import TIED, Verdict, refute
-from kraftcheck.proof.tie.run import Progress, Tie, Work, tie
+from kraftcheck.proof.refinement import scenarios, violations
+from kraftcheck.proof.refinement.differences import BY_NAME
+from kraftcheck.proof.refinement.mutants import KILLED, Mutants, Verdict
+from kraftcheck.proof.refinement.run import Progress, Refinement, Work, check_refinement
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.outputs import versioned
@@ -23,19 +23,20 @@ _TOLD = 3
 
 
 def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
-    """Judge the scenarios ``names`` (none: all that are named in :mod:`kraftcheck.proof.tie.scenarios`) and
-    print what was found; the exit status. Raises InputError for a scenario that cannot be judged.
+    """Judge the scenarios ``names`` (none: all of ``scenarios.ALL``) and print what was found.
+
+    Returns the exit status. Raises InputError for a scenario that cannot be judged.
     """
     names = names or scenarios.ALL
     if only_list:
         print("\n".join(names))
         return EXIT_EXPECTED
-    chosen = [of_replicas(find(name), "--tie") for name in names]
+    chosen = [of_replicas(find(name), "--refinement") for name in names]
     out, done = console(), []
     for scenario in chosen:
         with progress(quiet=as_json) as tell:
-            work = tie(scenario, progress=_named(tell, scenario.name))
-        done.append(work.tie)
+            work = check_refinement(scenario, progress=_named(tell, scenario.name))
+        done.append(work.refinement)
         if as_json:
             print(json.dumps(versioned("refinement", as_data(work))), flush=True)
         else:
@@ -50,17 +51,17 @@ def _named(tell: Progress, name: str) -> Progress:
 
 
 def _print(out: Console, work: Work) -> None:
-    found = work.tie
+    found = work.refinement
     line = (
         f"{found.scenario:30} {found.transitions:>10,} transitions, {found.states:>9,} states, "
         f"{found.pairs:>5,} pairs; {found.seconds:.1f} s; {found.system}"
     )
-    fitted(out, line, "tied" if found.holds else "NOT TIED", "green" if found.holds else "bold red")
+    fitted(out, line, "refines" if found.holds else "DOES NOT REFINE", "green" if found.holds else "bold red")
     for name in sorted(found.outside):
         style = "bold red" if name in found.unexpected else "yellow"
         count, before = found.passed.outside.get(name, 0), found.beginning.outside.get(name, 0)
         more = f" and {before:,} before the initial state" if before else ""
-        text = f"{name}: {count:,} transitions{more}; production {BY_NAME[name].says}"
+        text = f"{name}: {count:,} transitions{more}; Kafka {BY_NAME[name].says}"
         if name in found.unexpected:
             text += "; in this scenario it should not"
         say(out, text, style, indent=4, hang=2)
@@ -74,7 +75,7 @@ def _print(out: Console, work: Work) -> None:
 
 
 def _print_violations(out: Console, work: Work) -> None:
-    found = work.tie
+    found = work.refinement
     for text in found.beginning.lacks[:_TOLD]:
         say(out, f"on the way to the initial state: {text}", "bold red", indent=4, hang=2)
     if found.disturbed:
@@ -86,11 +87,11 @@ def _print_violations(out: Console, work: Work) -> None:
             say(out, text, "bold red", indent=4, hang=2)
     lacks = found.passed.lacks or found.on_all_ways.lacks
     for lack in lacks[:_TOLD]:
-        _print_parts(out, report.lines_of_lack(work, lack))
+        _print_parts(out, violations.lines_of_lack(work, lack))
     for broken in [each for each in found.broken if each.states][:_TOLD]:
         text = f"{broken.conjunct.name} fails in {broken.states:,} states"
         say(out, text, "bold red", indent=4, hang=2)
-        _print_parts(out, report.lines_of_broken(work, broken))
+        _print_parts(out, violations.lines_of_broken(work, broken))
 
 
 def _print_parts(out: Console, parts: Iterable[tuple[str, list[str]]]) -> None:
@@ -100,25 +101,25 @@ def _print_parts(out: Console, parts: Iterable[tuple[str, list[str]]]) -> None:
             say(out, line, indent=6, hang=2)
 
 
-def _print_total(out: Console, done: list[Tie]) -> None:
+def _print_total(out: Console, done: list[Refinement]) -> None:
     transitions, states = (sum(getattr(each, name) for each in done) for name in ("transitions", "states"))
     clean = sum(not each.outside for each in done)
     heading(
         out,
-        f"{sum(each.holds for each in done)} of {len(done)} scenarios tied ({clean} without any step outside "
-        f"the proof): {transitions:,} distinct transitions, {states:,} states, "
+        f"{sum(each.holds for each in done)} of {len(done)} scenarios refine the proved system "
+        f"({clean} without any step outside it): {transitions:,} distinct transitions, {states:,} states, "
         f"{sum(each.pairs for each in done):,} pairs in {sum(each.seconds for each in done):.0f} s",
     )
 
 
 def as_data(work: Work) -> dict[str, Any]:
     """What was found of a scenario as JSON data."""
-    found = work.tie
-    violations = [dict(report.lines_of_lack(work, each)) for each in found.passed.lacks[:_TOLD]]
+    found = work.refinement
+    told = [dict(violations.lines_of_lack(work, each)) for each in found.passed.lacks[:_TOLD]]
     return {
         "scenario": found.scenario,
         "system": found.system,
-        "tied": found.holds,
+        "refines": found.holds,
         "transitions": found.transitions,
         "losses": found.losses,
         "acting": found.acting,
@@ -134,7 +135,7 @@ def as_data(work: Work) -> dict[str, Any]:
         "lacking_on_some_way": found.on_all_ways.lacking,
         "disturbed": found.disturbed,
         "before": list(found.beginning.lacks),
-        "violations": violations,
+        "violations": told,
         "broken": [
             {"conjunct": each.conjunct.name, "states": each.states, "states_behind": each.after_difference}
             for each in found.broken
@@ -144,36 +145,36 @@ def as_data(work: Work) -> dict[str, Any]:
 
 
 def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
-    """Judge the mutants ``names`` (none: all in ``TIED``) and print whether each breaks the tie, as it
-    should; the exit status. Raises InputError for another name.
+    """Judge the mutants ``names`` (none: all in ``KILLED``) and print whether each was killed;
+    the exit status. Raises InputError for another name.
     """
     for name in names:
-        if name not in TIED:
+        if name not in KILLED:
             raise InputError(
-                f"no mutant '{name}' is known to break the tie; there are {', '.join(sorted(TIED))}."
+                f"the refinement check has no mutant '{name}'; it has {', '.join(sorted(KILLED))}."
             )
-    names = names or tuple(TIED)
+    names = names or tuple(KILLED)
     if only_list:
         print("\n".join(names))
         return EXIT_EXPECTED
     out, seen = console(), 0
-    with progress(quiet=as_json) as tell:
+    with Mutants() as mutants, progress(quiet=as_json) as tell:
         for name in names:
             tell(name)
-            verdict = refute(name)
-            seen += verdict.breaks
+            verdict = mutants.refute(name)
+            seen += verdict.killed
             if as_json:
-                data = {"mutant": name, "scenario": TIED[name], **verdict.as_data()}
+                data = {"mutant": name, "scenario": KILLED[name], **verdict.as_data()}
                 print(json.dumps(versioned("refinement-mutant", data)), flush=True)
             else:
                 _print_mutant(out, name, verdict)
     if not as_json:
-        heading(out, f"{seen} of {len(names)} mutants break the tie")
+        heading(out, f"{seen} of {len(names)} mutants killed")
     return EXIT_EXPECTED if seen == len(names) else EXIT_DIFFERS
 
 
 def _print_mutant(out: Console, name: str, verdict: Verdict) -> None:
-    word, style = ("breaks the tie", "green") if verdict.breaks else ("is not noticed", "bold red")
-    fitted(out, f"{name:40} {TIED[name]:30}", word, style)
+    word, style = ("killed", "green") if verdict.killed else ("survived", "bold red")
+    fitted(out, f"{name:40} {KILLED[name]:30}", word, style)
     for text in verdict.why:
         say(out, text, indent=4, hang=2)

@@ -10,13 +10,13 @@ from typing import cast
 from kraftcheck.engine.steps import apply_outcome
 from kraftcheck.engine.steps import initial_states as initial_states_of
 from kraftcheck.engine.system import PathStep
-from kraftcheck.proof.tie.course import Translator
-from kraftcheck.proof.tie.differences import NAMES
-from kraftcheck.proof.tie.firing import KNOWN
-from kraftcheck.proof.tie.formulas import Fact
-from kraftcheck.proof.tie.given import given_of, past_of
-from kraftcheck.proof.tie.judgement import OUTSIDE, reasons_of
-from kraftcheck.proof.tie.own import own_of
+from kraftcheck.proof.refinement.course import Translator
+from kraftcheck.proof.refinement.differences import NAMES
+from kraftcheck.proof.refinement.firing import KNOWN
+from kraftcheck.proof.refinement.formulas import Fact
+from kraftcheck.proof.refinement.given import given_of, past_of
+from kraftcheck.proof.refinement.judgement import OUTSIDE, reasons_of
+from kraftcheck.proof.refinement.own import own_of
 from kraftcheck.reference.disk import Disk
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import initial_prefix, initial_states

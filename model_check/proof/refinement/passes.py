@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kraftcheck.proof.tie import kernels
-from kraftcheck.proof.tie.differences import NAMES
-from kraftcheck.proof.tie.explored import Explored
-from kraftcheck.proof.tie.formulas import Fact
-from kraftcheck.proof.tie.judgement import WORD, Bits, Judged, reasons_of
-from kraftcheck.proof.tie.walk import Needed
+from kraftcheck.proof.refinement import kernels
+from kraftcheck.proof.refinement.differences import NAMES
+from kraftcheck.proof.refinement.explored import Explored
+from kraftcheck.proof.refinement.formulas import Fact
+from kraftcheck.proof.refinement.judgement import WORD, Bits, Judged, reasons_of
+from kraftcheck.proof.refinement.walk import Needed
 
 #: How many transitions that the proof does not have are kept.
 _SHOWN = 20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kraftcheck.proof.tie.own import records_of
-from kraftcheck.proof.tie.scene import Scene
+from kraftcheck.proof.refinement.own import records_of
+from kraftcheck.proof.refinement.scene import Scene
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.effects import AppendBatch, Truncate
 from kraftcheck.reference.log import Batch

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kraftcheck.proof.tie.firing import KNOWN, NOTHING, Actions, Need
-from kraftcheck.proof.tie.formulas import Fact
-from kraftcheck.proof.tie.own import Own
+from kraftcheck.proof.refinement.firing import KNOWN, NOTHING, Actions, Need
+from kraftcheck.proof.refinement.formulas import Fact
+from kraftcheck.proof.refinement.own import Own
 
 
 @dataclass(frozen=True, slots=True)

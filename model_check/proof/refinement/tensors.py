@@ -15,6 +15,7 @@ import z3
 from numpy.typing import NDArray
 
 from kraftcheck.proof.logic import Formula, Symbol, Term
+from kraftcheck.proof.refinement.formulas import changes_one, is_majority
 from kraftcheck.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Voters
 
 Values: TypeAlias = NDArray[Any]
@@ -47,21 +48,17 @@ class Domain:
             Voters.name(): len(self.sets),
             Role.name(): len(self.roles),
         }
-        both = [[_is_majority(one, other) for other in self.sets] for one in self.sets]
+        both = [[is_majority(one, other) for other in self.sets] for one in self.sets]
         self.rigid: dict[str, Values] = {
             "member": np.array([[each in one for one in self.sets] for each in range(replicas)]),
-            "majority": np.array([_is_majority(one, voters) for one in self.sets]),
+            "majority": np.array([is_majority(one, voters) for one in self.sets]),
             "majority_of": np.array(both),
-            "changes_one": np.array([[len(one ^ other) == 1 for other in self.sets] for one in self.sets]),
+            "changes_one": np.array([[changes_one(one, other) for other in self.sets] for one in self.sets]),
         }
 
     def shape(self, symbol: Symbol) -> tuple[int, ...]:
         """The axes of ``symbol`` in one structure."""
         return tuple(self.sizes[sort.name()] for sort in symbol.sorts)
-
-
-def _is_majority(quorum: frozenset[int], voters: frozenset[int]) -> bool:
-    return quorum <= voters and 2 * len(quorum) > len(voters)
 
 
 def instances(domain: Domain, term: Term, bound: int = 1) -> int:
@@ -121,7 +118,7 @@ class Evaluation:
             return np.not_equal(arguments[0], arguments[1])
         if kind == z3.Z3_OP_DT_CONSTRUCTOR:
             return np.array(self._domain.roles.index(term.decl().name()))
-        raise NotImplementedError(f"the tie does not know how to evaluate {term}")
+        raise NotImplementedError(f"the refinement check does not know how to evaluate {term}")
 
     def _variable(self, place: int, bound: tuple[int, ...]) -> Values:
         shape = [1] * (1 + len(bound))

@@ -1,8 +1,8 @@
-"""The scenarios by which the proofs are tied to the reference, and what of them is outside the proof."""
+"""The scenarios of the refinement check, and the differences that are expected in them."""
 
 from __future__ import annotations
 
-from kraftcheck.proof.tie.differences import NAMES
+from kraftcheck.proof.refinement.differences import NAMES
 
 #: Together half a million transitions, in which every action of the proof is taken.
 SMALL = (
@@ -36,7 +36,7 @@ LARGE = (
     "nightly-remove-leader-and-restart",
     "nightly-shrink-and-restart",
 )
-#: In which production does what the proved systems do not.
+#: In which Apache Kafka does what the proved systems do not.
 DIFFERING = (
     "parity-observer",
     "finding-restart-before-write-back",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from kraftcheck.engine.system import PathStep
-from kraftcheck.proof.tie.firing import Actions
-from kraftcheck.proof.tie.own import START, Own, Record, voter_sets_of
-from kraftcheck.proof.tie.walk import Walk
+from kraftcheck.proof.refinement.firing import Actions
+from kraftcheck.proof.refinement.own import START, Own, Record, voter_sets_of
+from kraftcheck.proof.refinement.walk import Walk
 from kraftcheck.reference.log import Log
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node

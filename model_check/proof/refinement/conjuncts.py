@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.proof.logic import Conjunct, System
-from kraftcheck.proof.tie import kernels
-from kraftcheck.proof.tie.explored import Explored
-from kraftcheck.proof.tie.judgement import WORD, Bits, Facts
-from kraftcheck.proof.tie.own import SYMBOLS, NotAbstract, Own, own_of
-from kraftcheck.proof.tie.tensors import Domain, Evaluation, instances, symbols_in
+from kraftcheck.proof.refinement import kernels
+from kraftcheck.proof.refinement.explored import Explored
+from kraftcheck.proof.refinement.judgement import WORD, Bits, Facts
+from kraftcheck.proof.refinement.own import SYMBOLS, NotAbstract, Own, own_of
+from kraftcheck.proof.refinement.tensors import Domain, Evaluation, instances, symbols_in
 from kraftcheck.proof.vocabulary import Epoch, Offset
 from kraftcheck.systems.kraft.node import Node
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kraftcheck.proof.tie.election_effects import ElectionEffects
-from kraftcheck.proof.tie.log_effects import LogEffects
-from kraftcheck.proof.tie.own import NO_PROCESS, SYMBOLS, NotAbstract, own_of, records_of
-from kraftcheck.proof.tie.scene import Setting
-from kraftcheck.proof.tie.walk import Sequence
+from kraftcheck.proof.refinement.election_effects import ElectionEffects
+from kraftcheck.proof.refinement.log_effects import LogEffects
+from kraftcheck.proof.refinement.own import NO_PROCESS, SYMBOLS, NotAbstract, own_of, records_of
+from kraftcheck.proof.refinement.scene import Setting
+from kraftcheck.proof.refinement.walk import Sequence
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.effects import (
     AppendBatch,

@@ -1,11 +1,10 @@
 """The proof's formulas as Python functions: the guards and updates that Z3 proves, not a copy of them.
 
-Of the replica that acts a formula is told everything (:class:`~kraftcheck.proof.tie.own.Own`). Of all else,
-of what was sent and of history, it asks for single facts: whether a relation holds of some elements. A guard
-is compiled so that it is given, for each fact, the answer that serves it; it notes what it has asked. If it
-then holds, it holds in every structure that has the facts which it wanted to hold (``wanted``) and none of
-those which it wanted not to hold (``unwanted``). Parts that ask for no fact are evaluated first, so that
-nothing is asked in vain.
+Of the acting replica a formula reads everything (an ``Own``). Of all else, of what was sent and of history,
+it asks for single facts: whether a relation holds of some elements. A guard is compiled so that it is given,
+for each fact, the answer that serves it; it notes what it has asked. If it then holds, it holds in every
+structure that has the facts which it wanted to hold (``wanted``) and none of those which it wanted not to
+hold (``unwanted``). Parts that ask for no fact are evaluated first, so that nothing is asked without need.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ class _Writer:
             return f"({then} if {condition} else {otherwise})"
         if kind == z3.Z3_OP_DT_CONSTRUCTOR and term.sort() == Role:
             return repr(term.decl().name())
-        raise NotImplementedError(f"the tie does not know how to evaluate {term}")
+        raise NotImplementedError(f"the refinement check does not know how to evaluate {term}")
 
     def _application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
         name = term.decl().name()
@@ -155,7 +154,9 @@ class _Writer:
             return _RIGID[name].format(*written)
         if name in _OWN:
             if written[0] not in self._actor:
-                raise NotImplementedError(f"the tie evaluates {name} of the replica that acts alone: {term}")
+                raise NotImplementedError(
+                    f"the refinement check evaluates {name} of the replica that acts alone: {term}"
+                )
             return _OWN[name].format(*written[1:])
         arguments = ", ".join([repr(name), *written])
         if self._symbols[name].result is not None:

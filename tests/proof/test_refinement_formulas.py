@@ -1,4 +1,4 @@
-"""Formulas as the tie evaluates them are those that Z3 proves: compared with Z3 on random structures."""
+"""The refinement check evaluates the formulas that Z3 proves: compared with Z3 on random structures."""
 
 import random
 from collections.abc import Callable
@@ -10,12 +10,12 @@ import pytest
 import z3
 
 from kraftcheck.proof.logic import Action, Beside, Symbol, System
+from kraftcheck.proof.refinement.beginning import first_facts
+from kraftcheck.proof.refinement.formulas import Universe, compile_guard, compile_update
+from kraftcheck.proof.refinement.own import SYMBOLS, Own
+from kraftcheck.proof.refinement.tensors import Domain, Evaluation
 from kraftcheck.proof.structures import VOTER_SETS, Search
 from kraftcheck.proof.system import CHANGING_VOTERS, SYSTEMS
-from kraftcheck.proof.tie.beginning import first_facts
-from kraftcheck.proof.tie.formulas import Universe, compile_guard, compile_update
-from kraftcheck.proof.tie.own import SYMBOLS, Own
-from kraftcheck.proof.tie.tensors import Domain, Evaluation
 from kraftcheck.proof.vocabulary import (
     Quorum,
     Replica,
@@ -35,7 +35,7 @@ each_system = pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: syst
 
 
 class Structures:
-    """Structures of two replicas, for Z3 and for the tie. There are two sets of voters."""
+    """Structures of two replicas, for Z3 and for the refinement check. There are two sets of voters."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -102,7 +102,7 @@ class Structures:
         return next(number for number, each in enumerate(elements) if each.eq(value))
 
     def value(self, sort: z3.SortRef, number: int) -> Any:
-        """An element as the tie has it."""
+        """An element as the refinement check has it."""
         if sort == Role:
             return self.domain.roles[number]
         return self.quorums[number] if sort == Quorum else self.voters[number] if sort == Voters else number
@@ -177,7 +177,7 @@ def compare(
     action: Action,
     chosen: random.Random,
 ) -> set[bool]:
-    """The values that guards have, by the tie and by Z3."""
+    """The values that guards have, by the refinement check and by Z3."""
     system = structures.system
     symbols = {symbol.name: symbol for symbol in system.symbols}
     terms, step = action.step(system.state())
@@ -235,7 +235,7 @@ def test_runs_begin_where_the_proof_begins(system: System) -> None:
 
 @each_system
 def test_an_action_changes_nothing_of_other_replicas(system: System) -> None:
-    """That is why the tie need not look at them: proved here by Z3."""
+    """That is why the refinement check need not look at them: proved here by Z3."""
     state = system.state()
     for action in system.actions:
         terms, step = action.step(state)

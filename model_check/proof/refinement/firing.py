@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from kraftcheck.proof.logic import Action, Beside, Symbol, System
-from kraftcheck.proof.tie.formulas import Fact, Universe, compile_guard, compile_update
-from kraftcheck.proof.tie.own import SYMBOLS, Own
+from kraftcheck.proof.refinement.formulas import Fact, Universe, compile_guard, compile_update
+from kraftcheck.proof.refinement.own import SYMBOLS, Own
 
 #: The one relation besides those of :class:`Own` from which actions take something away.
 KNOWN = "known"

@@ -9,15 +9,15 @@ import numpy as np
 
 from kraftcheck.engine.system import PathStep
 from kraftcheck.proof import report
+from kraftcheck.proof.refinement.conjuncts import Broken
+from kraftcheck.proof.refinement.differences import BY_NAME
+from kraftcheck.proof.refinement.judgement import WORD, Bits
+from kraftcheck.proof.refinement.own import SYMBOLS, NotAbstract, Own, own_of
+from kraftcheck.proof.refinement.passes import Lack
+from kraftcheck.proof.refinement.run import Work
+from kraftcheck.proof.refinement.tensors import subsets
+from kraftcheck.proof.refinement.walk import Taken
 from kraftcheck.proof.structures import Fact, Structure
-from kraftcheck.proof.tie.conjuncts import Broken
-from kraftcheck.proof.tie.differences import BY_NAME
-from kraftcheck.proof.tie.judgement import WORD, Bits
-from kraftcheck.proof.tie.own import SYMBOLS, NotAbstract, Own, own_of
-from kraftcheck.proof.tie.passes import Lack
-from kraftcheck.proof.tie.run import Work
-from kraftcheck.proof.tie.tensors import subsets
-from kraftcheck.proof.tie.walk import Taken
 from kraftcheck.proof.vocabulary import Role
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.traces.build import walk

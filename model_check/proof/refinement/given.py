@@ -1,7 +1,7 @@
 """Pasts of states that a scenario gives (``replicas.initial``), of which no run is known.
 
 Whatever past they may have had, it satisfied the invariant. So one is made up; as all conjuncts are judged
-in all states, they are in this one: where one fails, the scenario is not tied.
+in all states, they are in this one: where one fails, the reference does not refine the proved system.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kraftcheck.proof.tie.formulas import Fact
-from kraftcheck.proof.tie.own import START, Own, Record
+from kraftcheck.proof.refinement.formulas import Fact
+from kraftcheck.proof.refinement.own import START, Own, Record
 from kraftcheck.reference.replica import Candidate, Leader
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario

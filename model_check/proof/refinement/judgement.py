@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.system import PathStep
-from kraftcheck.proof.tie.course import Translator
-from kraftcheck.proof.tie.differences import difference
-from kraftcheck.proof.tie.explored import Explored
-from kraftcheck.proof.tie.firing import KNOWN
-from kraftcheck.proof.tie.formulas import Fact
-from kraftcheck.proof.tie.walk import Sequence
+from kraftcheck.proof.refinement.course import Translator
+from kraftcheck.proof.refinement.differences import difference
+from kraftcheck.proof.refinement.explored import Explored
+from kraftcheck.proof.refinement.firing import KNOWN
+from kraftcheck.proof.refinement.formulas import Fact
+from kraftcheck.proof.refinement.walk import Sequence
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.step import Step

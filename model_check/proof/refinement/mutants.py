@@ -1,8 +1,7 @@
-"""Mutants of the reference that break the tie, each made and explored in an interpreter of its own."""
+"""Mutants of the reference that the refinement check kills, each in a process of its own."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,8 @@ from kraftcheck.support import forks
 from kraftcheck.support.errors import InputError, ProcessKilledError
 from kraftcheck.support.failures import ended_by_the_machine
 
-#: By mutant of ``mutants.toml``, a scenario in which the tie notices it.
-TIED = {
+#: By mutant of ``mutants.toml``, a scenario in which the refinement check kills it.
+KILLED = {
     # Elections and voting.
     "majority-is-half": "parity-crash",
     "pre-votes-counted-as-votes": "three-voters-crash",
@@ -70,8 +69,8 @@ _NOT_NEEDED = "the proof makes no use of the guard: safety does not rest on it"
 _LESS = "less is cut than may be; what is cut too little, the next fetch finds again"
 _ALIVE = "nothing wrong happens, but less or later than it should"
 _TWICE = "another guard refuses the same: no behaviour changes that the proof sees"
-#: By mutant that the tie does not notice, the scenario in which it was looked for, and why it does not.
-UNSEEN = {
+#: By mutant that survives the refinement check: the scenario in which it was tried, and why.
+SURVIVING = {
     "leader-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
     "fetching-follower-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
     "candidate-without-pre-votes": ("parity-message-loss", _NOT_NEEDED),
@@ -94,27 +93,39 @@ UNSEEN = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a mutant breaks the tie, and what fails: guards of actions, or conjuncts."""
+    """Whether a mutant was killed, and what fails: guards of actions, or conjuncts."""
 
-    breaks: bool
+    killed: bool
     why: tuple[str, ...]
     seconds: float
 
     def as_data(self) -> dict[str, Any]:
         """As JSON data."""
-        return {"breaks": self.breaks, "why": list(self.why), "seconds": self.seconds}
+        return {"killed": self.killed, "why": list(self.why), "seconds": self.seconds}
 
 
-def refute(mutant: str, scenario: str | None = None) -> Verdict:
-    """Judge ``mutant`` in ``scenario`` (that of ``TIED``). Raises InputError where it cannot be made."""
-    done = forks.run("kraftcheck.proof.tie.worker", mutant, scenario or TIED[mutant])
-    if ended_by_the_machine(done.returncode):
-        raise ProcessKilledError if done.returncode < 0 else MemoryError
-    try:
-        found = json.loads(done.stdout)
-    except json.JSONDecodeError:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        raise InputError(f"mutant '{mutant}' could not be judged: {last[0]}") from None
-    if "error" in found:
-        raise InputError(found["error"])
-    return Verdict(found["breaks"], tuple(found["why"]), found["seconds"])
+class Mutants:
+    """Checks mutants, each in a process forked from one that has imported what all of them need."""
+
+    def __init__(self) -> None:
+        self._server = forks.Server("kraftcheck.proof.refinement.worker")
+
+    def __enter__(self) -> Mutants:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def refute(self, mutant: str, scenario: str | None = None) -> Verdict:
+        """Check ``mutant`` in ``scenario`` (that of ``KILLED``). Raises InputError where that fails."""
+        answer = self._server.ask(f"{mutant} {scenario or KILLED[mutant]}")
+        if answer is None:
+            raise ProcessKilledError
+        if ended_by_the_machine(answer["status"]):
+            raise ProcessKilledError if answer["status"] < 0 else MemoryError
+        if not answer["found"]:
+            raise InputError(f"mutant '{mutant}' could not be judged; its process ended without a verdict.")
+        (found,) = answer["found"]
+        if "error" in found:
+            raise InputError(found["error"])
+        return Verdict(found["killed"], tuple(found["why"]), found["seconds"])

@@ -1,4 +1,4 @@
-"""The tie of one scenario: its transitions and its states, judged by the proof."""
+"""The refinement check of one scenario: its transitions and its states, judged by the proof."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from kraftcheck.proof.refinement import conjuncts
+from kraftcheck.proof.refinement.beginning import Beginning, beginning, check_beginning
+from kraftcheck.proof.refinement.course import Translator
+from kraftcheck.proof.refinement.explored import Explored, explore_whole
+from kraftcheck.proof.refinement.firing import Actions
+from kraftcheck.proof.refinement.formulas import Universe
+from kraftcheck.proof.refinement.given import with_votes
+from kraftcheck.proof.refinement.judgement import OUTSIDE, Bits, Judged, judge_steps
+from kraftcheck.proof.refinement.passes import Passed, all_ways, holds, pass_over, pasts_of
+from kraftcheck.proof.refinement.scenarios import allowed
 from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS
-from kraftcheck.proof.tie import conjuncts
-from kraftcheck.proof.tie.beginning import Beginning, beginning, check_beginning
-from kraftcheck.proof.tie.course import Translator
-from kraftcheck.proof.tie.explored import Explored, explore_whole
-from kraftcheck.proof.tie.firing import Actions
-from kraftcheck.proof.tie.formulas import Universe
-from kraftcheck.proof.tie.given import with_votes
-from kraftcheck.proof.tie.judgement import OUTSIDE, Bits, Judged, judge_steps
-from kraftcheck.proof.tie.passes import Passed, all_ways, holds, pass_over, pasts_of
-from kraftcheck.proof.tie.scenarios import allowed
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Tie:
+class Refinement:
     """What was found of a scenario.
 
     ``transitions``: distinct ones, losses of messages (``losses``) apart; ``acting``: how many steps are
@@ -94,10 +94,10 @@ class Work:
     translator: Translator
     judged: Judged
     pasts: Bits
-    tie: Tie
+    refinement: Refinement
 
 
-def tie(
+def check_refinement(
     scenario: KRaftScenario,
     *,
     threads: int = 1,
@@ -133,7 +133,7 @@ def tie(
     verdicts = _conjuncts(explored, translator, judged, pasts, behind, say)
     steps = explored.steps
     transitions, losses = explored.distinct_transitions()
-    found = Tie(
+    found = Refinement(
         scenario=scenario.name,
         system=translator.actions.system.name,
         states=explored.states,

@@ -1,1 +1,0 @@
-"""What ties the proofs to the reference as the checker explores it."""
