@@ -26,8 +26,8 @@ from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.systems.brokers.text import (
     UNCHANGED,
     answer_of,
+    broker_effects,
     controller_effects,
-    deeds,
     held_broker,
     process_words,
     remembered_changes,
@@ -138,7 +138,7 @@ def describe(
         )
     assert isinstance(before, Broker)
     return ProcessDecision(
-        does=deeds(outcome.effects),
+        does=broker_effects(outcome.effects),
         process=process_words(protocol, before, outcome.state),
         memory=remembered_changes(before, outcome.state),
         rules=outcome.rules,

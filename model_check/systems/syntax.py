@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn
 
-from kraftcheck.support.codec import INT64
 from kraftcheck.support.errors import InputError
 
 NONE = "none"
+INT32, INT64 = 2**31 - 1, 2**63 - 1
 
 _PIECE = re.compile(r'\s+|"(?:[^"\\]|\\.)*"|[\[\]()]|[^\s"\[\]()]+')
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")

@@ -138,8 +138,8 @@ def _history(history: History) -> Value:
     if history.committed:
         raise NoFormError("records of the partition are committed")
     return record(
-        lives=function(history.lives),
-        since=function(history.since),
+        lives=function(history.newest),
+        since=function(history.inactive_for),
         **fields(history, "unanswered serving"),
     )
 

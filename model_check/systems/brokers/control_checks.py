@@ -1,4 +1,4 @@
-"""What is judged of a single step of the controller, and the goals that it reaches."""
+"""Checks of single steps of the controller, and the goals that they reach."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Judgement:
 def judge(
     wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Judgement:
-    """What is wrong with a step of the controller."""
+    """The violations and goals of a step of the controller."""
     return Judgement(
         (
             *_violations(wiring, before, event, outcome),
@@ -86,21 +86,21 @@ def _is_well_formed(partition: Partition) -> bool:
 
 
 def _shows_inactive(after: Controller, effect: ControllerEffect) -> bool:
-    """Whether metadata shows a broker that the controller holds inactive or fenced, or does not know."""
+    """Whether metadata shows a broker that is inactive or fenced, or that the controller does not know."""
     if not isinstance(effect, Tell):
         return False
     durable = after.durable
     if isinstance(durable, MetadataLog):
         shown = {each.broker for each in durable.registrations if not each.fenced}
     else:
-        # What is not kept says nothing: a broker that was never heard of is inactive (BSTATE-1).
+        # A broker without a kept state is inactive (BSTATE-1).
         shown = {each.broker for each in after.brokers if each.state is not BrokerState.INACTIVE}
         shown |= {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
     return not {each.broker for each in effect.update.brokers} <= shown
 
 
 def _has_fenced_member(after: Controller) -> bool:
-    """KIP-631: whether a fenced broker leads, or is in an ISR that has others."""
+    """KIP-631: whether a fenced broker leads, or is in an ISR with others."""
     if not isinstance(after.durable, MetadataLog):
         return False
     fenced = {each.broker for each in after.durable.registrations if each.fenced}

@@ -57,7 +57,6 @@ from kraftcheck.reference.messages import (
 )
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.support.codec import INT64
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import short_form
 from kraftcheck.systems.kraft.text import log as short_log
@@ -73,7 +72,7 @@ from kraftcheck.systems.kraft.text.style import (
     usual_endpoints,
 )
 from kraftcheck.systems.short_form import Fields, Form, Word, form, name_of, read_words, show_words
-from kraftcheck.systems.syntax import Mismatch, listed, number, one_word, optional, switch
+from kraftcheck.systems.syntax import INT64, Mismatch, listed, number, one_word, optional, switch
 
 EXAMPLE = "vote-request from=2 epoch=6 last=4@2"
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.log import Batch, LeaderChange, Log, Record, Value
 from kraftcheck.reference.replica import Replica
-from kraftcheck.support.codec import INT32, INT64
-from kraftcheck.systems.syntax import NONE, Syntax, one_word
+from kraftcheck.systems.syntax import INT32, INT64, NONE, Syntax, one_word
 
 MAX_RECORDS = 10_000
 

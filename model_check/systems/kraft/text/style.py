@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.log import EpochEnd, Log, SnapshotId
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters
-from kraftcheck.support.codec import INT32, INT64
 from kraftcheck.systems.short_form import Style
-from kraftcheck.systems.syntax import NONE, Syntax, listed, number, one_word
+from kraftcheck.systems.syntax import INT32, INT64, NONE, Syntax, listed, number, one_word
 
 T = TypeVar("T")
 
