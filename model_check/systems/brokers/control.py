@@ -171,14 +171,12 @@ def _run(
     goals: list[str] = []
     for event in events:
         outcome = wiring.ask(controller, event)
-        judged = control_checks.judge(wiring, controller, event, outcome)
-        broken += judged.violations
+        broken += control_checks.violations(wiring, controller, event, outcome)
         broken += shutdown_checks.violations(wiring, leaving, controller, event, outcome)
         goals += shutdown_checks.goals(leaving, controller, event, outcome)
         leaving = shutdown_checks.leaving_after(wiring, leaving, event, outcome)
-        goals += judged.goals
-        changes = taken(wiring.protocol, controller, event, outcome.state)
-        goals += [change.goal for change in changes]
+        goals += control_checks.goals(controller, event, outcome.effects)
+        goals += [change.goal for change in taken(wiring.protocol, controller, event, outcome.state)]
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
         controller = outcome.state

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
@@ -31,30 +30,10 @@ from kraftcheck.systems.brokers import isr_checks, names, registration_checks
 from kraftcheck.systems.brokers.wiring import Wiring
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Properties that a step violates, and goals that it reaches."""
-
-    violations: tuple[str, ...]
-    goals: tuple[str, ...]
-
-
-def judge(
-    wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
-) -> Judgement:
-    """The violations and goals of a step of the controller."""
-    return Judgement(
-        (
-            *_violations(wiring, before, event, outcome),
-            *registration_checks.violations(wiring.protocol, before, event, outcome),
-        ),
-        tuple(_goals(before, event, outcome.effects)),
-    )
-
-
-def _violations(
+def violations(
     wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[str]:
+    """The properties that a step of the controller violates."""
     after = outcome.state
     request = event.request if isinstance(event, RequestReceived) else None
     if isinstance(request, MetadataHeartbeatRequest):
@@ -74,6 +53,7 @@ def _violations(
         legacy = {each.broker for each in after.durable.registrations if each.version == LEGACY_VERSION}
         if not legacy <= visible:
             yield names.LEGACY_ACTIVE
+    yield from registration_checks.violations(wiring.protocol, before, event, outcome)
 
 
 def _is_well_formed(partition: Partition) -> bool:
@@ -113,9 +93,8 @@ def _has_fenced_member(after: Controller) -> bool:
 # Goals.
 
 
-def _goals(
-    before: Controller, event: ControllerEvent, effects: tuple[ControllerEffect, ...]
-) -> Iterator[str]:
+def goals(before: Controller, event: ControllerEvent, effects: tuple[ControllerEffect, ...]) -> Iterator[str]:
+    """The goals that a step of the controller reaches."""
     if isinstance(event, Failover):
         yield names.GOAL_FAILOVER
     for effect in effects:
