@@ -24,8 +24,8 @@ from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.systems.brokers.text import (
     UNCHANGED,
     answer_of,
+    broker_effects,
     controller_effects,
-    deeds,
     held_broker,
     process_words,
     remembered_changes,
@@ -95,7 +95,7 @@ def _of_controller(before: Controller, outcome: ControllerOutcome) -> Decision:
 def _of_process(protocol: BrokerProtocol, before: Broker, outcome: BrokerOutcome) -> Decision:
     """A process writes nothing durably."""
     results = {
-        "does": deeds(outcome.effects),
+        "does": broker_effects(outcome.effects),
         "process afterwards": process_words(protocol, before, outcome.state),
         "in memory": remembered_changes(before, outcome.state),
     }

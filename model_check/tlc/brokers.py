@@ -126,7 +126,7 @@ _SHARED: Mapping[type, Form] = {
     Time: Form(made={"ahead": lambda time, codec: time.ahead, "left": lambda time, codec: time.left}),
     History: Form(
         "unanswered serving",
-        {"lives": _pairs("lives"), "since": _pairs("since")},
+        {"lives": _pairs("newest"), "since": _pairs("inactive_for")},
         refused={"records of the partition are committed": lambda history: history.committed},
     ),
     Partition: Form(

@@ -121,8 +121,8 @@ def test_a_leader_that_goes_leaves_an_isr_that_has_others_and_no_other() -> None
     leads = "next leader epoch"
     gone = {
         "leads, another can": f"another leads, {leads}, it leaves the ISR",
-        "leads, others cannot": f"nobody leads, {leads}, it leaves the ISR",
-        "leads, alone in the ISR": f"nobody leads, {leads}",
+        "leads, others cannot": f"no leader, {leads}, it leaves the ISR",
+        "leads, alone in the ISR": f"no leader, {leads}",
     }
     wish = {**ASKED, "broker_id": "an id", "incarnation": "same", "state": "ACTIVE", "wish": "INACTIVE"}
     read = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "yes", "registered": "unfenced"}
@@ -311,7 +311,7 @@ def test_who_has_lost_its_registration_is_active_again() -> None:
             "none",
             "INACTIVE, incarnation forgotten",
             "another leads, next leader epoch, it leaves the ISR",
-            "tells metadata",
+            "sends metadata",
         )
     }
 

@@ -169,7 +169,7 @@ def test_heartbeats_of_the_draft() -> None:
     assert {"INC-3", "HEARTBEAT-9"} <= rules("metadata-heartbeat-request", KIP343, **former)
     back = {**ASKED, "broker_id": "an id", "state": "INACTIVE", "incarnation": "same", "wish": "ACTIVE"}
     assert only("metadata-heartbeat-request", KIP343, **back, partition="leaderless") == {
-        ("ACTIVE", "ACTIVE", "it leads, next leader epoch", "declares it ACTIVE, tells metadata")
+        ("ACTIVE", "ACTIVE", "it leads, next leader epoch", "declares it ACTIVE, sends metadata")
     }
     assert "BSTATE-7" in rules("metadata-heartbeat-request", KIP343, **back)
 
@@ -207,7 +207,7 @@ def test_when_the_time_of_a_process_is_over() -> None:
 def test_isr_changes_of_the_draft() -> None:
     sound = {**ASKED, "registered": "the sender's", "partition": "known", "leader": "the sender"}
     assert only("isr-change-request", KIP343, **sound, leader_epoch="same", ISR="grows") == {
-        ("NONE", "as before", "ISR grows", "tells metadata")
+        ("NONE", "as before", "ISR grows", "sends metadata")
     }
     stale = {**sound, "leader_epoch": "smaller", "ISR": "shrinks"}
     assert only("isr-change-request", KIP343, **stale) == {
@@ -235,7 +235,7 @@ def test_a_legacy_process_that_was_let_go_completes_and_ends() -> None:
         ("refuses", "as before", "as before")
     }
     assert only("client-request", KIP343, **let_go, event="client-request-done", accepted="one") == {
-        ("completes, ends", "gone", "as before")
+        ("completes, ends", "ended", "as before")
     }
     assert rules("client-request", KIP343, **let_go, event="client-request") == {"COMPAT-5"}
 
@@ -243,7 +243,7 @@ def test_a_legacy_process_that_was_let_go_completes_and_ends() -> None:
 def test_a_leader_is_moved_away_if_it_is_stopping() -> None:
     known = {"partition": "known", "controller": "there is one", "other_member": "can lead"}
     assert only("leader-move", KIP343, **known, leader="STOPPING") == {
-        ("none", "as before", "another leads, next leader epoch", "tells metadata")
+        ("none", "as before", "another leads, next leader epoch", "sends metadata")
     }
     assert only("leader-move", KIP343, **known, leader="ACTIVE") == {("none", "as before", "nothing", "none")}
     assert "BSTATE-5" in rules("leader-move", KIP343, **known, leader="STOPPING")

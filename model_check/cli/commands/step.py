@@ -1,5 +1,5 @@
-"""``kraftcheck step``: ask the reference what a replica does on one event, or for a whole decision table; or
-what a broker or the controller does.
+"""``kraftcheck step``: one step of a replica, a broker or the controller by the reference, or a decision
+table.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ standard input. For example:
   kraftcheck step --table pre-vote-request \\
       --protocol kip996
 
-Brokers and their controller are asked in the same way, in the draft
-and in the shipped form. Where REPLICA and EVENT do not say which form
-is meant, --protocol does:
+A broker and the controller take the same command, in the draft and in
+the shipped form. --protocol names the form if STATE and EVENT do not
+tell it:
 
   kraftcheck step --protocol draft \\
       'broker id=1 incarnation=1 controller=1' heartbeat-due
@@ -88,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer the question. Raises InputError if it is not one."""
+    """Print the answer. Raises InputError for a state or event that there cannot be."""
     given: tuple[str, str] | None = None
     if arguments.replica is not None and arguments.event is not None and arguments.table is None:
         given = texts(arguments.replica, arguments.event)
@@ -120,7 +120,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _protocol_of_replicas(arguments: argparse.Namespace, what: str) -> Protocol:
-    """The protocol of replicas that the arguments name. Raises InputError; ``what`` is about replicas."""
+    """The protocol of replicas that the arguments name. Raises InputError for a form of brokers; ``what``
+    names the argument that is about replicas.
+    """
     if arguments.protocol in FORMS:
         raise InputError(
             f"{what} is about replicas: pass one of --protocol {', '.join(PRESETS)}, or none, "

@@ -11,7 +11,7 @@ from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers import coverage, names
-from kraftcheck.systems.brokers.control import held
+from kraftcheck.systems.brokers.control import active_processes
 from kraftcheck.systems.brokers.history import beginning
 from kraftcheck.systems.brokers.network import CONTROLLER
 from kraftcheck.systems.brokers.places import Control, Machine, Time
@@ -22,7 +22,7 @@ from kraftcheck.systems.brokers.wiring import PARTITION, Listener, Name, Wiring
 
 #: The engine keeps no more counters in a state.
 MAX_BUDGETS = 7
-#: Budgets without which something happens as often as it likes.
+#: Budgets without which something may happen any number of times.
 UNBOUNDED = ("timeouts", "contact_losses")
 #: Goals that speak of brokers which fence themselves (HBK-10).
 _OF_THE_DRAFT = ("cut-off-are-fenced", "connected-are-unfenced")
@@ -35,11 +35,10 @@ def build(
     absorbs: bool = False,
     listener: Listener | None = None,
 ) -> BrokerSystem:
-    """The system of ``scenario``, in which nothing is out of bounds, so that nothing is absorbed either.
+    """The system of ``scenario``, in which no state is outside the bounds.
 
-    ``absorbs``: ends of time-outs of which there are none are budgets that are spent, so that fairness knows
-    of them. ``listener`` receives every question that the system asks the reference. Raises InputError where
-    the scenario contradicts itself.
+    ``absorbs``: a time-out that may never end is a budget of 0, so that fairness knows of it. ``listener``
+    receives every question to the reference. Raises InputError if the scenario contradicts itself.
     """
     return _Builder(scenario, where or scenario.file, absorbs, listener).build()
 
@@ -61,7 +60,7 @@ class _Builder:
         judged = self._properties(wiring)
         history = beginning(
             (each.broker.incarnation for each in machines if each.broker is not None),
-            held(control.controller),
+            active_processes(control.controller),
             scenario.check.serves_at_most,
             frozenset(judged),
         )
@@ -149,7 +148,9 @@ class _Builder:
                 (each for each in brokers.replicas if each in isr and each in brokers.running), None
             )
             if leader is None:
-                raise self._error("brokers.isr: none of it runs in the beginning; let one run that leads")
+                raise self._error(
+                    "brokers.isr: none of its members runs in the beginning; add one to brokers.running"
+                )
             partitions = tuple(
                 Partition(each.topic, each.index, brokers.replicas, isr, leader) for each in wiring.partitions
             )
@@ -166,7 +167,7 @@ class _Builder:
         for entry in check.eventually:
             if entry.goal in _OF_THE_DRAFT and not wiring.is_draft:
                 raise self._error(
-                    f"check.eventually: no shipped broker fences itself: '{entry.goal}' says nothing there; "
+                    f"check.eventually: no shipped broker fences itself, so '{entry.goal}' says nothing; "
                     "ask for 'connected-serve'"
                 )
         wanted = dict.fromkeys((*(check.only or names.ALWAYS), *check.properties))
@@ -177,11 +178,11 @@ class _Builder:
         if wiring.data:
             wanted[names.COMMITTED_SURVIVES] = None
         if names.HAND_OVER_SURVIVES in wanted:
-            # It asks the same, and more.
+            # HandOverSurvivesFailover implies it.
             wanted.pop(names.SHUTDOWN_HANDS_OVER, None)
         judged = tuple(name for name in wanted if name not in check.without)
         if not (judged or check.eventually or check.goals):
-            raise self._error("check: nothing is left to judge; take something out of check.without")
+            raise self._error("check: no property is left to check; take one out of check.without")
         return judged
 
     def _goals(self, protocol: BrokerProtocol) -> tuple[str, ...]:
@@ -202,7 +203,7 @@ def _isr(word: str) -> tuple[int, ...]:
 
 
 def _places(scenario: BrokerScenario) -> tuple[str, ...]:
-    """The controller, and each process by its broker id; a second one with the id is 1b, a third one 1c."""
+    """The names of the controller and of each process: by its broker id; a second one with the id is 1b."""
     seen: Counter[int] = Counter()
     found = [CONTROLLER]
     for broker in (*sorted(scenario.brokers.running), *scenario.brokers.starting):

@@ -1,4 +1,4 @@
-"""Steps of the controller: events for the reference, what its effects put into flight, and what is judged."""
+"""Steps of the controller: events for the reference, the messages that its effects send, and checks."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from kraftcheck.reference.brokers.messages import (
 from kraftcheck.reference.brokers.transitions import taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import control_checks, shutdown_checks, time
-from kraftcheck.systems.brokers.history import Declared, Heard, Label
+from kraftcheck.systems.brokers.history import Declared, HeartbeatAccepted, Label
 from kraftcheck.systems.brokers.network import (
     CONTROLLER,
-    TURN,
+    TURN_TAKEN,
     InFlight,
+    MetadataReplaced,
     ReadMetadata,
     SessionGone,
     Silenced,
     StoreRegistered,
     StoreRegistration,
-    Told,
 )
 from kraftcheck.systems.brokers.places import Control
 from kraftcheck.systems.brokers.step import Action, Execution, Step
@@ -54,7 +54,7 @@ from kraftcheck.systems.brokers.wiring import Wiring
 
 
 def deliver(wiring: Wiring, control: Control, message: InFlight) -> Iterator[Step]:
-    """What becomes of a message that arrives; nothing while a tick is under way."""
+    """The step in which the controller receives a message; there is none while a tick is under way."""
     if control.left:
         return
     action = Action(type(message.payload).__name__, CONTROLLER, f"from {message.source}")
@@ -83,7 +83,7 @@ def _event(control: Control, message: InFlight) -> ControllerEvent | None:
 
 
 def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
-    """What happens at the controller without a message."""
+    """The steps of the controller without a message: time-outs, failovers and moves of leaders."""
     if control.left:
         if time.has_turn(control):
             yield _take_turn(wiring, control)
@@ -109,20 +109,21 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
         yield from _if_anything(wiring, control, event, action, ())
 
 
-def with_silence(control: Control, told: Silenced) -> Control:
-    """``control`` when a process has fallen silent, or is heard again."""
-    others = {each for each in control.silent if each != told.incarnation}
-    return replace(control, silent=tuple(sorted(others | ({told.incarnation} if told.silent else set()))))
+def with_silence(control: Control, signal: Silenced) -> Control:
+    """``control`` after it stops hearing from a process, or hears it again."""
+    others = {each for each in control.silent if each != signal.incarnation}
+    silent = others | ({signal.incarnation} if signal.silent else set())
+    return replace(control, silent=tuple(sorted(silent)))
 
 
 def _is_silent(control: Control, broker: int) -> bool:
-    """Whether the process is silent that the controller's timer of a broker id is about."""
+    """Whether the controller no longer hears from the process that its timer of a broker id waits for."""
     incarnation = awaited(control, broker)
     return incarnation is None or incarnation in control.silent
 
 
 def awaited(control: Control, broker: int) -> int | None:
-    """The incarnation whose heartbeats the controller's timer of a broker id waits for."""
+    """The incarnation whose heartbeats the controller's timer of a broker id waits for, if it waits."""
     controller = control.controller
     if isinstance(controller.durable, Store):
         return views.remembered(controller, broker).incarnation
@@ -131,14 +132,14 @@ def awaited(control: Control, broker: int) -> int | None:
 
 
 def _is_last_member(control: Control, broker: int) -> bool:
-    """Whether an ISR keeps the place of ``broker`` whatever becomes of it, and of its disk."""
+    """Whether ``broker`` is the only member of an ISR, which it then never leaves."""
     return any(each.isr == (broker,) for each in control.controller.durable.partitions)
 
 
 def _if_anything(
     wiring: Wiring, control: Control, event: ControllerEvent, action: Action, costs: tuple[int, ...]
 ) -> Iterator[Step]:
-    """The step, unless nothing comes of it."""
+    """The step, unless it changes nothing and has no effect."""
     found = _run(wiring, control, (event,), action, costs)
     assert found.execution is not None
     if found.outcome.local != control or found.execution.effects:
@@ -146,10 +147,10 @@ def _if_anything(
 
 
 def _take_turn(wiring: Wiring, control: Control) -> Step:
-    """The clock of the controller moves: once, or more or less often where it drifts."""
+    """The clock of the controller moves: once, or with drift not at all or twice."""
     action = Action("tick", CONTROLLER, "" if control.moves == 1 else f"{control.moves} times")
     taken = cast(Control, time.after_turn(control))
-    signals = (Signal(0, content=TURN),)
+    signals = (Signal(0, content=TURN_TAKEN),)
     return _run(wiring, taken, (Tick(),) * control.moves, action, signals=signals)
 
 
@@ -170,14 +171,12 @@ def _run(
     goals: list[str] = []
     for event in events:
         outcome = wiring.ask(controller, event)
-        judged = control_checks.judge(wiring, controller, event, outcome)
-        broken += judged.violations
+        broken += control_checks.violations(wiring, controller, event, outcome)
         broken += shutdown_checks.violations(wiring, leaving, controller, event, outcome)
         goals += shutdown_checks.goals(leaving, controller, event, outcome)
         leaving = shutdown_checks.leaving_after(wiring, leaving, event, outcome)
-        goals += judged.goals
-        changes = taken(wiring.protocol, controller, event, outcome.state)
-        goals += [change.goal for change in changes]
+        goals += control_checks.goals(controller, event, outcome.effects)
+        goals += [change.goal for change in taken(wiring.protocol, controller, event, outcome.state)]
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
         controller = outcome.state
@@ -186,11 +185,11 @@ def _run(
         if isinstance(effect, Registered) and message is not None:
             homes[effect.process.incarnation] = message.source
     after = replace(control, controller=controller, homes=tuple(sorted(homes.items())), leaving=leaving)
-    labels = (*_heard(events, effects), *_declarations(control.controller, controller))
+    labels = (*_accepted_heartbeats(events, effects), *_declarations(control.controller, controller))
     sends = tuple(_sends(effects, homes, message))
     if wiring.newest_metadata:
-        told = [sent.destination for sent in sends if isinstance(sent.payload, MetadataUpdate)]
-        signals += tuple(Signal(0, wiring.places.index(each), Told()) for each in told)
+        receivers = [sent.destination for sent in sends if isinstance(sent.payload, MetadataUpdate)]
+        signals += tuple(Signal(0, wiring.places.index(each), MetadataReplaced()) for each in receivers)
     return Step(
         Outcome(
             action,
@@ -224,26 +223,28 @@ def _sends(
                 yield InFlight(CONTROLLER, home, effect.update)
 
 
-def _heard(events: tuple[ControllerEvent, ...], effects: list[ControllerEffect]) -> Iterator[Label]:
+def _accepted_heartbeats(
+    events: tuple[ControllerEvent, ...], effects: list[ControllerEffect]
+) -> Iterator[Label]:
     for event in events:
         accepted = any(isinstance(each, Reply) and not each.response.error for each in effects)
         if not accepted or not isinstance(event, RequestReceived):
             continue
         request = event.request
         if isinstance(request, MetadataHeartbeatRequest):
-            yield Heard(request.broker, request.incarnation, event.source.incarnation)
+            yield HeartbeatAccepted(request.broker, request.incarnation, event.source.incarnation)
         elif isinstance(request, BrokerHeartbeatRequest):
-            yield Heard(request.broker, request.epoch, event.source.incarnation)
+            yield HeartbeatAccepted(request.broker, request.epoch, event.source.incarnation)
 
 
 def _declarations(before: Controller, after: Controller) -> Iterator[Label]:
-    old, new = (held(each) for each in (before, after))
+    old, new = (active_processes(each) for each in (before, after))
     yield from (Declared(process, True) for process in sorted(old - new))
     yield from (Declared(process, False) for process in sorted(new - old))
 
 
-def held(controller: Controller) -> set[int]:
-    """The incarnation ids of the processes that the controller holds to be active, or unfenced."""
+def active_processes(controller: Controller) -> set[int]:
+    """The incarnation ids of the processes that the controller holds to be active (unfenced)."""
     durable = controller.durable
     if isinstance(durable, MetadataLog):
         return {each.incarnation for each in durable.registrations if not each.fenced}

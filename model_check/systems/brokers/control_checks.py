@@ -1,9 +1,8 @@
-"""What is judged of a single step of the controller, and the goals that it reaches."""
+"""Checks of single steps of the controller, and the goals that they reach."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
@@ -31,30 +30,10 @@ from kraftcheck.systems.brokers import isr_checks, names, registration_checks
 from kraftcheck.systems.brokers.wiring import Wiring
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Properties that a step violates, and goals that it reaches."""
-
-    violations: tuple[str, ...]
-    goals: tuple[str, ...]
-
-
-def judge(
-    wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
-) -> Judgement:
-    """What is wrong with a step of the controller."""
-    return Judgement(
-        (
-            *_violations(wiring, before, event, outcome),
-            *registration_checks.violations(wiring.protocol, before, event, outcome),
-        ),
-        tuple(_goals(before, event, outcome.effects)),
-    )
-
-
-def _violations(
+def violations(
     wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[str]:
+    """The properties that a step of the controller violates."""
     after = outcome.state
     request = event.request if isinstance(event, RequestReceived) else None
     if isinstance(request, MetadataHeartbeatRequest):
@@ -74,6 +53,7 @@ def _violations(
         legacy = {each.broker for each in after.durable.registrations if each.version == LEGACY_VERSION}
         if not legacy <= visible:
             yield names.LEGACY_ACTIVE
+    yield from registration_checks.violations(wiring.protocol, before, event, outcome)
 
 
 def _is_well_formed(partition: Partition) -> bool:
@@ -86,21 +66,21 @@ def _is_well_formed(partition: Partition) -> bool:
 
 
 def _shows_inactive(after: Controller, effect: ControllerEffect) -> bool:
-    """Whether metadata shows a broker that the controller holds inactive or fenced, or does not know."""
+    """Whether metadata shows a broker that is inactive or fenced, or that the controller does not know."""
     if not isinstance(effect, Tell):
         return False
     durable = after.durable
     if isinstance(durable, MetadataLog):
         shown = {each.broker for each in durable.registrations if not each.fenced}
     else:
-        # What is not kept says nothing: a broker that was never heard of is inactive (BSTATE-1).
+        # A broker without a kept state is inactive (BSTATE-1).
         shown = {each.broker for each in after.brokers if each.state is not BrokerState.INACTIVE}
         shown |= {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
     return not {each.broker for each in effect.update.brokers} <= shown
 
 
 def _has_fenced_member(after: Controller) -> bool:
-    """KIP-631: whether a fenced broker leads, or is in an ISR that has others."""
+    """KIP-631: whether a fenced broker leads, or is in an ISR with others."""
     if not isinstance(after.durable, MetadataLog):
         return False
     fenced = {each.broker for each in after.durable.registrations if each.fenced}
@@ -113,9 +93,8 @@ def _has_fenced_member(after: Controller) -> bool:
 # Goals.
 
 
-def _goals(
-    before: Controller, event: ControllerEvent, effects: tuple[ControllerEffect, ...]
-) -> Iterator[str]:
+def goals(before: Controller, event: ControllerEvent, effects: tuple[ControllerEffect, ...]) -> Iterator[str]:
+    """The goals that a step of the controller reaches."""
     if isinstance(event, Failover):
         yield names.GOAL_FAILOVER
     for effect in effects:

@@ -1,4 +1,4 @@
-"""What steps of brokers cover: actions, rules, transitions, messages, error codes."""
+"""The coverage targets of steps of brokers: actions, rules, transitions, messages, error codes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kraftcheck.systems.brokers.step import Action, Step
 from kraftcheck.systems.citations import in_broker_steps
 from kraftcheck.systems.coverage_targets import ACTION, ERROR, MESSAGE, RULE, TRANSITION
 
-#: What happens without a message.
+#: Actions without a message.
 _ENVIRONMENT = (
     "timeout", "failover", "leader moves", "start", "heartbeat", "register", "read metadata", "contact lost",
     "finds the controller", "request timed out", "client's request", "client's request is done", "shutdown",
-    "wishes for an ISR", "append", "replicate", "crash", "link is cut", "link heals", "tick",
+    "proposes an ISR", "append", "replicate", "crash", "link is cut", "link heals", "tick",
 )  # fmt: skip
 
-#: What only one choice of the protocol has: what happens without a message, and classes of messages.
+#: Actions and classes of messages that only one choice of the protocol has.
 _ONLY: Mapping[BrokerLiveness | IsrChanges, frozenset[str]] = {
     BrokerLiveness.KIP343: frozenset({
         "contact lost", "leader moves", "MetadataHeartbeatRequest", "MetadataHeartbeatResponse",
@@ -42,7 +42,7 @@ _OF_DRAFT = frozenset({"MetadataHeartbeatResponse", "IsrChangeResponse"})
 
 
 def covered(step: Step) -> Iterator[tuple[str, str]]:
-    """What ``step`` covers if it is taken."""
+    """The coverage targets that ``step`` reaches."""
     yield ACTION, cast(Action, step.outcome.action).kind
     if step.execution is None:
         return
@@ -83,7 +83,7 @@ def _errors(response: object) -> Iterator[BrokerErrorCode]:
 
 
 def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...]]:
-    """By kind what there is to cover by these variants; without any, by all of them."""
+    """The coverage targets of these variants by kind; without any variant, of all of them."""
     given = tuple(protocols)
     chosen = [_choices(each) for each in given]
     cited, rules = in_broker_steps(), spec.load().rules

@@ -1,4 +1,4 @@
-"""Which part of a violated property of brokers does not hold, in words."""
+"""Sentences on which part of a violated property of brokers does not hold."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import cast
 
 from kraftcheck.engine.system import GlobalState, Outcome
 from kraftcheck.systems.brokers import names
-from kraftcheck.systems.brokers.history import Committed, Heard, History, Label, Served
+from kraftcheck.systems.brokers.history import Committed, HeartbeatAccepted, History, Label, Served
 from kraftcheck.systems.brokers.places import Control, Machine
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of
 from kraftcheck.systems.brokers.words import records, value_text
 from kraftcheck.systems.kind import Run
 
-#: What is told by what becomes of the partition.
+#: Properties whose violation shows in the partition before and after the step.
 _OF_PARTITIONS = (
     names.ISR_BY_LEADER_ONLY,
     names.ISR_WELL_FORMED,
@@ -41,24 +41,25 @@ def _explain(
     history = cast(History, before.history)
     labels = () if outcome is None else cast(tuple[Label, ...], outcome.labels)
     if violated == names.COMMITTED_SURVIVES:
-        told = [each.records for each in labels if isinstance(each, Committed)]
-        for now in told:
+        committed = [each.records for each in labels if isinstance(each, Committed)]
+        for now in committed:
             yield f"Committed before: {records(history.committed)}. Committed now: {records(now)}."
-        if not told:
+        if not committed:
             (partition,) = control_of(after).controller.durable.partitions
             yield (
                 f"Broker {value_text(partition.leader)} leads in epoch {partition.leader_epoch} and does not "
                 f"hold what was committed: {records(history.committed)}."
             )
     for each in labels:
-        if isinstance(each, Heard) and violated in (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION):
-            known = dict(history.lives).get(each.broker)
-            yield f"A heartbeat of life {each.life} of broker {each.broker} is accepted after one of {known}."
+        monotone = violated in (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION)
+        if monotone and isinstance(each, HeartbeatAccepted):
+            known, name = dict(history.newest).get(each.broker), f"broker {each.broker}"
+            yield f"A heartbeat of incarnation {each.incarnation} of {name} is accepted after one of {known}."
         elif isinstance(each, Served) and violated == names.INACTIVE_BEFORE_FENCED:
             place = _place(system, before, each.process)
             yield f"{place} fences itself, and the controller holds it to be active."
     if violated == names.SERVES_BRIEFLY:
-        for process, ticks in history.since:
+        for process, ticks in history.inactive_for:
             if process in history.serving:
                 place = _place(system, before, process)
                 yield f"{place} serves {ticks + 1} ticks after it was declared inactive."
@@ -80,7 +81,7 @@ def _explain(
 
 
 def _place(system: BrokerSystem, state: GlobalState, process: int) -> str:
-    """Where the process with an incarnation id runs: its broker id says it only where no other one has it."""
+    """The place of the process with an incarnation id."""
     places = zip(system.places, state.locals, strict=True)
     return next(
         place
@@ -90,13 +91,13 @@ def _place(system: BrokerSystem, state: GlobalState, process: int) -> str:
 
 
 def _unread(control: Control) -> Iterator[str]:
-    """Whom a broker in controlled shutdown has to wait for."""
+    """The brokers for which a broker in controlled shutdown has to wait."""
     read = {each.broker: each.offset for each in control.controller.sessions}
     for broker, offset in control.leaving:
         others = (
-            f"{who} ({value_text(at) if at >= 0 else 'nothing'})" for who, at in read.items() if who != broker
+            f"{id} ({value_text(at) if at >= 0 else 'nothing'})" for id, at in read.items() if id != broker
         )
         yield (
-            f"Broker {broker} may go once others have read up to offset {offset}. "
-            f"What the controller has heard of them: {', '.join(sorted(others))}."
+            f"Broker {broker} may stop once the others have read up to offset {offset}. "
+            f"They have reported to the controller: {', '.join(sorted(others))}."
         )

@@ -1,4 +1,4 @@
-"""What properties need beyond the current state, and what steps tell it."""
+"""What properties need beyond the current state, and the labels by which steps report it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.network import Record
 
 
-class Heard(Frozen):
-    """The controller has accepted a heartbeat of this life of a broker (an incarnation id or broker epoch),
-    from the process with this incarnation id.
+class HeartbeatAccepted(Frozen):
+    """The controller has accepted a heartbeat of this incarnation of a broker (an incarnation id or a broker
+    epoch), from the process with the incarnation id ``process``.
     """
 
     broker: int
-    life: int
+    incarnation: int
     process: int
 
 
-class Answered(Frozen):
-    """A process has taken the answer to its heartbeat."""
+class HeartbeatAnswered(Frozen):
+    """A process has received the response to its heartbeat."""
 
     process: int
 
 
 class Declared(Frozen):
-    """The controller does not hold a process to be active (or unfenced) any more, or does again. That it is
-    inactive is said of a broker id, and of the process that the controller means by it then; from when it
-    means another one, it holds the former one to be gone.
+    """From here on the controller holds a process to be inactive (fenced), or active again.
+
+    It says so of a broker id, and so of the process that it knows under this id. When it learns of another
+    process under the id, it holds the previous one to be inactive.
     """
 
     process: int
@@ -37,163 +38,177 @@ class Declared(Frozen):
 
 
 class Started(Frozen):
-    """A process runs from here on."""
+    """A process starts."""
 
     process: int
 
 
 class Ended(Frozen):
-    """A process is gone, in order or by a crash."""
+    """A process has ended, by a shutdown or a crash."""
 
     process: int
 
 
 class Served(Frozen):
-    """A process begins to accept requests of clients, or ends; ``lonely``: for want of the controller."""
+    """A process begins or ceases to accept requests of clients; ``without_controller``: it ceases because it
+    has not reached the controller for too long.
+    """
 
     process: int
     serves: bool
-    lonely: bool = False
+    without_controller: bool = False
 
 
-class Passed(Frozen):
+class TickEnded(Frozen):
     """A tick is over on all clocks."""
 
 
 class Committed(Frozen):
-    """A leader holds these records for committed."""
+    """A leader holds these records to be committed."""
 
     records: tuple[Record, ...]
 
 
 class Crashed(Frozen):
-    """A process is gone without order."""
+    """A process has crashed."""
 
 
-class Led(Frozen):
-    """A process takes itself for the leader that is not the first one on its machine."""
+class LaterProcessLeads(Frozen):
+    """A process that is not the first one on its machine takes itself for the leader."""
 
 
-Label = Heard | Answered | Declared | Started | Ended | Served | Passed | Committed | Crashed | Led
+Label = (
+    HeartbeatAccepted
+    | HeartbeatAnswered
+    | Declared
+    | Started
+    | Ended
+    | Served
+    | TickEnded
+    | Committed
+    | Crashed
+    | LaterProcessLeads
+)
 
 
 class History(Frozen):
-    """``lives``: by broker the largest incarnation id or broker epoch whose heartbeat was accepted.
+    """``newest``: by broker the largest incarnation id or broker epoch whose heartbeat was accepted.
     ``committed``: the records that any leader has committed.
 
-    The rest is about processes, by incarnation id, as two of them may have one broker id. ``running``: those
-    that run, of which alone the rest is kept but ``held``: those that the controller holds to be active.
-    ``unanswered``: whose last accepted heartbeat has an answer on its way. ``serving``: those that serve;
-    ``since``: how many ticks ago the controller gave one up.
+    The other fields hold incarnation ids, as two processes may have one broker id. ``active``: the processes
+    that the controller holds to be active. The others are about the processes that run, ``running``:
+    ``unanswered``: the response to the last accepted heartbeat is in flight; ``serving``: they accept
+    requests; ``inactive_for``: for how many ticks the controller has held them to be inactive.
     """
 
-    lives: tuple[tuple[int, int], ...] = ()
+    newest: tuple[tuple[int, int], ...] = ()
     running: tuple[int, ...] = ()
-    held: tuple[int, ...] = ()
+    active: tuple[int, ...] = ()
     unanswered: tuple[int, ...] = ()
     serving: tuple[int, ...] = ()
-    since: tuple[tuple[int, int], ...] = ()
+    inactive_for: tuple[tuple[int, int], ...] = ()
     committed: tuple[Record, ...] = ()
 
 
 def beginning(
-    running: Iterable[int], held: Iterable[int], serves_at_most: int | None, kept: frozenset[str]
+    running: Iterable[int], active: Iterable[int], serves_at_most: int | None, kept: frozenset[str]
 ) -> History:
-    """The history of a cluster whose processes serve; what is kept depends on what is judged."""
+    """The history of a cluster whose processes serve, as far as the properties ``kept`` need it."""
     if serves_at_most is None and names.INACTIVE_BEFORE_FENCED not in kept:
         return History()
-    lives = tuple(sorted(running))
-    return History(running=lives, held=tuple(sorted(held)), serving=() if serves_at_most is None else lives)
+    processes = tuple(sorted(running))
+    serving = () if serves_at_most is None else processes
+    return History(running=processes, active=tuple(sorted(active)), serving=serving)
 
 
 def record(history: History, label: Label, serves_at_most: int | None, kept: frozenset[str]) -> Recorded:
-    """The history after ``label``; ``kept``: the properties that are judged, which decide what is kept."""
-    if isinstance(label, Heard):
-        return _heard(history, label, kept)
-    if isinstance(label, Answered):
-        return Recorded(replace(history, unanswered=_without(history.unanswered, label.process)))
-    if isinstance(label, Declared):
-        return Recorded(_declared(history, label, serves_at_most))
-    if isinstance(label, Started):
-        return Recorded(replace(history, running=_with(history.running, label.process)))
-    if isinstance(label, Ended):
-        return Recorded(_ended(history, label.process))
-    if isinstance(label, Served):
-        return _served(history, label, serves_at_most)
-    if isinstance(label, Passed):
-        return _passed(history, serves_at_most)
-    known = history.committed
-    if isinstance(label, Crashed | Led):
-        goal = names.GOAL_CRASH if isinstance(label, Crashed) else names.GOAL_LATER_LIFE_LEADS
-        return Recorded(history, goals=(goal,) if known else ())
-    common = min(len(known), len(label.records))
-    broken = (names.COMMITTED_SURVIVES,) if known[:common] != label.records[:common] else ()
-    longer = label.records if len(label.records) > len(known) else known
+    """The history after ``label``, as far as the properties ``kept`` need it."""
+    match label:
+        case HeartbeatAccepted():
+            return _heartbeat_accepted(history, label, kept)
+        case HeartbeatAnswered(process):
+            return Recorded(replace(history, unanswered=_without(history.unanswered, process)))
+        case Declared():
+            return Recorded(_declared(history, label, serves_at_most))
+        case Started(process):
+            return Recorded(replace(history, running=_with(history.running, process)))
+        case Ended(process):
+            return Recorded(_ended(history, process))
+        case Served():
+            return _served(history, label, serves_at_most)
+        case TickEnded():
+            return Recorded(history) if serves_at_most is None else _tick_ended(history, serves_at_most)
+        case Crashed():
+            return Recorded(history, goals=(names.GOAL_CRASH,) if history.committed else ())
+        case LaterProcessLeads():
+            return Recorded(history, goals=(names.GOAL_LATER_LIFE_LEADS,) if history.committed else ())
+    known, records = history.committed, label.records
+    common = min(len(known), len(records))
+    broken = (names.COMMITTED_SURVIVES,) if known[:common] != records[:common] else ()
+    longer = records if len(records) > len(known) else known
     return Recorded(replace(history, committed=longer), broken, (names.GOAL_COMMITTED,))
 
 
-def _heard(history: History, label: Heard, kept: frozenset[str]) -> Recorded:
-    lives = dict(history.lives)
-    before = lives.get(label.broker, -1)
-    broken = (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION) if label.life < before else ()
-    if names.INCARNATION_MONOTONE in kept or names.ONE_LIVE_INCARNATION in kept:
-        lives[label.broker] = max(before, label.life)
+def _heartbeat_accepted(history: History, label: HeartbeatAccepted, kept: frozenset[str]) -> Recorded:
+    newest = dict(history.newest)
+    before = newest.get(label.broker, -1)
+    monotone = (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION)
+    if kept & {*monotone}:
+        newest[label.broker] = max(before, label.incarnation)
     unanswered = history.unanswered
     if names.INACTIVE_BEFORE_FENCED in kept and label.process in history.running:
         unanswered = _with(unanswered, label.process)
-    goals = (names.GOAL_HEARD_AGAIN,) if label.life > before >= 0 else ()
-    return Recorded(replace(history, lives=_sorted(lives), unanswered=unanswered), broken, goals)
+    return Recorded(
+        replace(history, newest=_sorted(newest), unanswered=unanswered),
+        monotone if label.incarnation < before else (),
+        (names.GOAL_HEARD_AGAIN,) if label.incarnation > before >= 0 else (),
+    )
 
 
 def _declared(history: History, label: Declared, serves_at_most: int | None) -> History:
     change = _without if label.inactive else _with
-    since = dict(history.since)
-    since.pop(label.process, None)
+    ticks = {process: since for process, since in history.inactive_for if process != label.process}
     if label.inactive and label.process in history.running and serves_at_most is not None:
-        since[label.process] = 0
-    return replace(history, held=change(history.held, label.process), since=_sorted(since))
+        ticks[label.process] = 0
+    return replace(history, active=change(history.active, label.process), inactive_for=_sorted(ticks))
 
 
 def _ended(history: History, process: int) -> History:
-    since = dict(history.since)
-    since.pop(process, None)
     return replace(
         history,
         running=_without(history.running, process),
         unanswered=_without(history.unanswered, process),
         serving=_without(history.serving, process),
-        since=_sorted(since),
+        inactive_for=tuple(each for each in history.inactive_for if each[0] != process),
     )
 
 
 def _served(history: History, label: Served, serves_at_most: int | None) -> Recorded:
-    known = label.process not in history.held or label.process in history.unanswered
-    broken = (names.INACTIVE_BEFORE_FENCED,) if label.lonely and not known else ()
+    known = label.process not in history.active or label.process in history.unanswered
+    broken = (names.INACTIVE_BEFORE_FENCED,) if label.without_controller and not known else ()
     if serves_at_most is None:
         return Recorded(history, broken)
     change = _with if label.serves else _without
     return Recorded(replace(history, serving=change(history.serving, label.process)), broken)
 
 
-def _passed(history: History, serves_at_most: int | None) -> Recorded:
-    """One tick more since processes were given up; whether one of them serves still."""
-    if serves_at_most is None:
-        return Recorded(history)
+def _tick_ended(history: History, serves_at_most: int) -> Recorded:
+    """One tick more for the inactive processes; whether one of them still serves."""
     # Beyond the bound it does not matter by how much.
-    since = {process: min(ticks, serves_at_most) + 1 for process, ticks in history.since}
-    serving = {ticks for process, ticks in since.items() if process in history.serving}
-    broken = (names.SERVES_BRIEFLY,) if any(ticks > serves_at_most for ticks in serving) else ()
+    ticks = {process: min(before, serves_at_most) + 1 for process, before in history.inactive_for}
+    serving = {each for process, each in ticks.items() if process in history.serving}
+    broken = (names.SERVES_BRIEFLY,) if any(each > serves_at_most for each in serving) else ()
     goals = (f"{names.GOAL_SERVES}{serves_at_most}",) if serves_at_most in serving else ()
-    return Recorded(replace(history, since=_sorted(since)), broken, goals)
+    return Recorded(replace(history, inactive_for=_sorted(ticks)), broken, goals)
 
 
-def _with(some: tuple[int, ...], one: int) -> tuple[int, ...]:
-    return tuple(sorted({*some, one}))
+def _with(processes: tuple[int, ...], one: int) -> tuple[int, ...]:
+    return tuple(sorted({*processes, one}))
 
 
-def _without(some: tuple[int, ...], one: int) -> tuple[int, ...]:
-    return tuple(each for each in some if each != one)
+def _without(processes: tuple[int, ...], one: int) -> tuple[int, ...]:
+    return tuple(each for each in processes if each != one)
 
 
-def _sorted(some: dict[int, int]) -> tuple[tuple[int, int], ...]:
-    return tuple(sorted(some.items()))
+def _sorted(numbers: dict[int, int]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted(numbers.items()))

@@ -1,4 +1,4 @@
-"""What is judged of a request for ISRs, in both forms: partition by partition."""
+"""Checks of requests that change ISRs, in both forms: partition by partition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def violations(
     request: IsrRequest,
     outcome: ControllerOutcome,
 ) -> Iterator[str]:
-    """What is wrong with the step in which a request for ISRs arrives (ISR-2 to ISR-8, AISR-1 to AISR-5)."""
+    """The violations of a step that handles a request for ISRs (ISR-2 to ISR-8, AISR-1 to AISR-5)."""
     changed = [_key(old) for old, _ in _changes(before, outcome.state)]
     if changed:
         life = request.incarnation if isinstance(request, IsrChangeRequest) else request.epoch
@@ -42,18 +42,18 @@ def violations(
         if not may or not set(changed) <= _led(before, request):
             yield names.ISR_BY_LEADER_ONLY
     for response in _answers(outcome):
-        nothing = is_refused(response) and before != outcome.state
-        if nothing or not set(changed) <= _applied(request, response):
+        refused = is_refused(response) and before != outcome.state
+        if refused or not set(changed) <= _applied(request, response):
             yield names.REJECTED_HAS_NO_EFFECT
     if len(request.partitions) > 1 and not _is_independent(protocol, before, event, request, outcome):
         yield names.REJECTED_HAS_NO_EFFECT
 
 
 def of_store_write(before: Controller, event: StoreIsrReceived, after: Controller) -> Iterator[str]:
-    """A legacy broker writes past the controller; that only the leader does so is asked of it as well.
+    """A legacy broker writes past the controller; only the leader may do so here, too.
 
-    Not which life of it: the store looks at the version of the node and nothing else, and no registration
-    changes that, so that what a former life wrote may be applied after the next one has registered.
+    Any incarnation of it may: the store compares only the version of the node, which no registration changes.
+    A write of a previous incarnation may therefore be applied after the next one has registered.
     """
     for old, new in _changes(before, after):
         led = (old.leader, old.leader_epoch) == (event.request.broker, event.request.leader_epoch)
@@ -62,13 +62,13 @@ def of_store_write(before: Controller, event: StoreIsrReceived, after: Controlle
 
 
 def is_refused(response: Response) -> bool:
-    """Whether nothing of a request for ISRs was applied, by what its answer says."""
+    """Whether a response says that nothing of a request for ISRs was applied."""
     results = _results(response)
     return response.error is not BrokerErrorCode.NONE or (bool(results) and all(map(_says_no, results)))
 
 
 def is_partly_refused(response: Response) -> bool:
-    """Whether some partitions of a request for ISRs were changed and others not, by what its answer says."""
+    """Whether a response says that some partitions of a request for ISRs were changed and others not."""
     return len(set(map(_says_no, _results(response)))) > 1
 
 
@@ -77,14 +77,14 @@ def _key(partition: Partition) -> Key:
 
 
 def _changes(before: Controller, after: Controller) -> Iterator[tuple[Partition, Partition]]:
-    """The partitions that a step has changed, as they were and as they are."""
+    """The partitions that a step has changed, before and after."""
     for old, new in zip(before.durable.partitions, after.durable.partitions, strict=True):
         if old != new:
             yield old, new
 
 
 def _led(before: Controller, request: IsrRequest) -> set[Key]:
-    """The partitions of a request that its sender leads, in the epochs that it says."""
+    """The partitions of a request that its sender leads in the epochs that it names."""
     known = {_key(each): each for each in before.durable.partitions}
     return {
         _key(now)
@@ -108,12 +108,12 @@ def _results(response: Response) -> tuple[BrokerErrorCode, ...]:
 
 
 def _says_no(result: BrokerErrorCode) -> bool:
-    """Whether a result means that nothing was changed; one error tells of a change that was."""
+    """Whether a result means that nothing was changed; NEW_LEADER_ELECTED reports a change."""
     return result not in (BrokerErrorCode.NONE, BrokerErrorCode.NEW_LEADER_ELECTED)
 
 
 def _applied(request: IsrRequest, response: Response) -> set[Key]:
-    """The partitions that a request asks for and its answer does not refuse."""
+    """The partitions that a request names and its response does not refuse."""
     if isinstance(response, AlterPartitionResponse):
         return {(each.topic, each.index) for each in response.partitions if not _says_no(each.error)}
     asked = ((each.topic, each.index) for each in request.partitions)
@@ -127,8 +127,8 @@ def _is_independent(
     request: IsrRequest,
     outcome: ControllerOutcome,
 ) -> bool:
-    """Whether of each partition becomes what would become of it in a request of its own (ISR-8)."""
-    told = _told(outcome)
+    """Whether each partition changes as it would in a request of its own (ISR-8)."""
+    together = _results_of(outcome)
     alone: list[object] = []
     for proposal in request.partitions:
         single = replace(request, partitions=(proposal,))
@@ -136,12 +136,12 @@ def _is_independent(
         key = (proposal.topic, proposal.index)
         if _partition(found.state, key) != _partition(outcome.state, key):
             return False
-        alone += _told(found)
-    return told == alone
+        alone += _results_of(found)
+    return together == alone
 
 
-def _told(outcome: ControllerOutcome) -> list[object]:
-    """What answers say of single partitions."""
+def _results_of(outcome: ControllerOutcome) -> list[object]:
+    """The results of responses for single partitions."""
     return [
         each
         for answer in _answers(outcome)

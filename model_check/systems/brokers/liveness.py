@@ -1,14 +1,13 @@
 """*Eventually* properties of brokers: goals on global states, and which steps are fair.
 
-Judged on the whole reachable graph, which must be finite without a bound: what happens as often as it likes
-has no budget, and what would make the space infinite (leaders of a partition that change for ever) is left
-out of such scenarios.
+They are checked on the whole reachable graph, which must be finite without a bound. Steps that may happen any
+number of times have no budget; such scenarios leave out steps that would make the space infinite (leaders of
+a partition that change for ever).
 
-The environment promises nothing: a link that is cut may stay so, and a process that is gone need not start
-again. Faults have budgets, so that each behaviour comes to an end of them: from some point on links and
-processes are what they are for good, whichever of them are up, and goals speak of what they are. What is
-promised is that messages which are sent again and again arrive, and what processes and the controller do by
-themselves.
+The environment promises nothing: a cut link may stay cut, and an ended process need not start again. Faults
+have budgets, so that every behaviour uses them up. From then on links and processes stay as they are, and the
+goals are about that. Promised are the delivery of messages that are sent again and again, and the steps that
+processes and the controller take by themselves.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
     from kraftcheck.engine.graph import Graph
     from kraftcheck.engine.representatives import Represent
 
-#: What a process or the controller does by itself again and again, or once its time is over.
+#: Actions that a process or the controller repeats by itself, or takes once a time-out ends.
 _TIMERS = (
     "heartbeat", "register", "read metadata", "contact lost", "tick", "leader moves",
-    "client's request is done", "asks for ISRs again",
+    "client's request is done", "proposes ISRs again",
 )  # fmt: skip
 _FINDS, _ENDS = "finds the controller", "timeout"
 
@@ -60,8 +59,8 @@ def _linked(state: GlobalState) -> list[tuple[int, Broker]]:
 
 
 def _liveness_known(wiring: Wiring, broker: int, state: GlobalState) -> bool:
-    """A broker with a process that runs and reaches the controller is active, any other one inactive; a
-    legacy one may be active whatever it is.
+    """A broker is active if a process of it runs and reaches the controller, else inactive; a legacy broker
+    may be active in any case.
     """
     controller = control_of(state).controller
     visible = any(each.broker == broker for each in views.visible_brokers(controller))
@@ -72,14 +71,14 @@ def _liveness_known(wiring: Wiring, broker: int, state: GlobalState) -> bool:
 
 
 def _leaves(wiring: Wiring, process: Broker) -> bool:
-    """Whether a process ends as soon as what it has accepted is completed."""
+    """Whether a process ends as soon as it has completed the requests that it accepted."""
     if wiring.is_draft:
         return process.wish is BrokerState.INACTIVE
     return process.life is Life.SHUTTING_DOWN
 
 
 def _connected_serve(wiring: Wiring, broker: int, state: GlobalState) -> bool:
-    """Of the processes of a broker that run, reach the controller and do not leave, one serves, if any is."""
+    """If processes of a broker run, reach the controller and do not leave, one of them serves."""
     found = [process for own, process in _linked(state) if own == broker and not _leaves(wiring, process)]
     return not found or any(views.serves(wiring.protocol, process) for process in found)
 
@@ -93,7 +92,7 @@ def _connected_are_unfenced(wiring: Wiring, broker: int, state: GlobalState) -> 
     return not any(process.fenced for own, process in _linked(state) if own == broker)
 
 
-#: What is to come about of each broker. What becomes of one does not wait for what becomes of another.
+#: Goals for each broker, independent of other brokers.
 GOALS: dict[str, Callable[[Wiring, int, GlobalState], bool]] = {
     "liveness-known": _liveness_known,
     "cut-off-are-fenced": _cut_off_are_fenced,
@@ -111,7 +110,7 @@ class BrokerLiveness:
     def judge(
         self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
     ) -> Judged:
-        """Look for a fair behaviour that never comes to the goal."""
+        """Look for a fair behaviour that never reaches the goal."""
         withheld = None
         for lasso in self.lassos_of(system, graph, wanted, represent):
             if lasso.withheld is None:
@@ -153,22 +152,22 @@ def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
         found += [_timer(place, kind, None, strength) for place in system.places for kind in _TIMERS]
         brokers = sorted(set(system.wiring.ids))
         found += [_timer(CONTROLLER, _ENDS, f"of broker {broker}", strength) for broker in brokers]
-        # Which node a process asks is random: each of them again and again.
+        # A process chooses the node that it asks at random: each one again and again.
         nodes = [f"node {node}" for node in system.wiring.nodes]
         found += [_timer(place, _FINDS, node, strength) for place in system.places for node in nodes]
     return found
 
 
 def _budgets(system: BrokerSystem, wanted: Eventually) -> tuple[int, ...]:
-    """The numbers of the budgets that fair steps cost: ends of time-outs, where they are counted."""
+    """The numbers of the budgets that fair steps use: those of time-outs that are counted."""
     if wanted.fairness.timers == "none":
         return ()
     return tuple(number for number, name in enumerate(system.budget_names) if name in UNBOUNDED)
 
 
 def _owed(state: GlobalState, step: UnpaidStep) -> bool:
-    """Whether a time-out must end: of the controller's that of a process that is gone or cut off, of a
-    process its own if it is cut off. What budgets bound of others are time-outs that end too soon.
+    """Whether a time-out must end: at the controller that of a process which has ended or is cut off, at a
+    process its own if it is cut off. Budgets bound the other time-outs, which end too early.
     """
     action = cast(Action, step.action)
     if action.place == CONTROLLER:

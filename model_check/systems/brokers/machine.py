@@ -1,4 +1,4 @@
-"""Steps of the processes of brokers: events for the reference, what its effects put into flight, faults."""
+"""Steps of broker processes: events for the reference, the messages that its effects send, faults."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ from kraftcheck.reference.brokers.starting import starting
 from kraftcheck.reference.brokers.transitions import taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import names, process_checks, replication, time
-from kraftcheck.systems.brokers.history import Answered, Crashed, Ended, Label, Served, Started
+from kraftcheck.systems.brokers.history import Crashed, Ended, HeartbeatAnswered, Label, Served, Started
 from kraftcheck.systems.brokers.network import (
     CONTROLLER,
-    GONE,
-    TURN,
-    Forgotten,
+    PROCESS_ENDED,
+    TURN_TAKEN,
     InFlight,
     ReadMetadata,
     Replicate,
     Replicated,
+    RequestForgotten,
     SessionGone,
     Silenced,
     StoreRegistered,
@@ -68,12 +68,12 @@ from kraftcheck.systems.brokers.places import Machine
 from kraftcheck.systems.brokers.step import Action, Execution, Step
 from kraftcheck.systems.brokers.wiring import Name, Wiring
 
-#: Incarnation ids of the shipped form: one for each process that may start on a machine.
+#: How many incarnation ids of the shipped form a machine has: one for each process that may start on it.
 _PROCESSES = 16
 
 
 def deliver(wiring: Wiring, component: int, machine: Machine, message: InFlight) -> Iterator[Step]:
-    """What becomes of a message that arrives; nothing while a tick is under way."""
+    """The steps of a process that receives a message; there are none while a tick is under way."""
     if machine.left:
         return
     action = Action(type(message.payload).__name__, wiring.places[component], f"from {message.source}")
@@ -98,7 +98,7 @@ def deliver(wiring: Wiring, component: int, machine: Machine, message: InFlight)
 
 
 def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
-    """What happens to a process, or at a machine on which none runs, without a message."""
+    """The steps of a machine without a message: timers, requests of the environment, starts and faults."""
     if machine.left:
         if time.has_turn(machine):
             yield _take_turn(wiring, component, machine)
@@ -108,7 +108,7 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
             yield from _start(wiring, component, machine)
         return
     yield from _due(wiring, component, machine, machine.broker)
-    yield from _wished(wiring, component, machine, machine.broker)
+    yield from _requested(wiring, component, machine, machine.broker)
     yield from replication.actions(wiring, component, machine)
     yield from _faults(wiring, component, machine, machine.broker)
 
@@ -117,7 +117,7 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
 
 
 def _vacant(machine: Machine) -> Machine:
-    """``machine`` without a process: its disk, its link, and which process is the next one."""
+    """``machine`` without a process: its disk, its link and the number of processes so far."""
     return Machine(machine.id, cut=machine.cut, starts=machine.starts, log=machine.log)
 
 
@@ -140,7 +140,7 @@ def _start(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
 
 
 def _versions(wiring: Wiring, machine: Machine) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-    """What a process that starts may run: what its broker ran at first, or by a roll the other."""
+    """The versions that a starting process may run: that of its broker at first, or by a roll the other."""
     known = {False: HEARTBEAT_VERSION, True: LEGACY_VERSION}
     legacy = machine.id in wiring.legacy
     yield "", known[legacy], ()
@@ -152,7 +152,7 @@ def _versions(wiring: Wiring, machine: Machine) -> Iterator[tuple[str, int, tupl
 def _start_registered(
     wiring: Wiring, component: int, machine: Machine, payload: StoreRegistered, action: Action
 ) -> Step:
-    """The process has its incarnation id, and runs."""
+    """A starting process receives its incarnation id and runs."""
     if not machine.registers:
         return Step(Outcome(action, machine))
     legacy = payload.version == LEGACY_VERSION
@@ -162,7 +162,7 @@ def _start_registered(
     return Step(Outcome(action, replace(machine, registers=False, broker=broker), labels=labels), starts=True)
 
 
-# What is due, and what somebody wishes.
+# Timers, and requests of the environment.
 
 
 def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
@@ -192,10 +192,10 @@ def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> It
         for api in broker.awaiting:
             yield from offer(RequestTimedOut(api), "request timed out", api.value, price)
     yield from offer(ClientRequestDone(), "client's request is done")
-    yield from offer(IsrWished(()), "asks for ISRs again")
+    yield from offer(IsrWished(()), "proposes ISRs again")
 
 
-def _wished(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
+def _requested(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
     place = wiring.places[component]
     price = wiring.price("shutdowns")
     if price is not None:
@@ -206,35 +206,37 @@ def _wished(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
     price = wiring.price("isr_changes")
     if price is None:
         return
-    for wishes in product(*(_wishes(wiring, machine, broker, each) for each in wiring.partitions)):
-        wished = tuple(each for each in wishes if each is not None)
-        if not wished:
+    for choices in product(*(_proposals(wiring, machine, broker, each) for each in wiring.partitions)):
+        proposed = tuple(each for each in choices if each is not None)
+        if not proposed:
             continue
-        action = Action("wishes for an ISR", place, _wish_words(wiring, wished))
-        found = run(wiring, component, machine, (IsrWished(wished),), action, price)
+        action = Action("proposes an ISR", place, _proposals_text(wiring, proposed))
+        found = run(wiring, component, machine, (IsrWished(proposed),), action, price)
         if found.outcome.sends or machine.cut:
             yield found
 
 
-def _wishes(wiring: Wiring, machine: Machine, broker: Broker, partition: Name) -> tuple[IsrWish | None, ...]:
-    """What a process may wish for a partition, nothing included."""
+def _proposals(
+    wiring: Wiring, machine: Machine, broker: Broker, partition: Name
+) -> tuple[IsrWish | None, ...]:
+    """The ISRs that a process may propose for a partition; ``None``: it proposes none."""
     known = views.partition_of(broker, partition.topic, partition.index)
     if known is None or known.leader != broker.id:
         return (None,)
     if pending_isrs.is_pending(broker, partition.topic, partition.index):
         return (None,)
-    wished = (
+    proposed = (
         IsrWish(partition.topic, partition.index, isr, replication.fetched(machine, isr))
         for isr in wiring.wishes
-        if isr != known.isr and replication.may_wish(wiring, machine, isr)
+        if isr != known.isr and replication.may_propose(wiring, machine, isr)
     )
-    return (None, *wished)
+    return (None, *proposed)
 
 
-def _wish_words(wiring: Wiring, wishes: tuple[IsrWish, ...]) -> str:
+def _proposals_text(wiring: Wiring, proposals: tuple[IsrWish, ...]) -> str:
     return "; ".join(
-        f"{wiring.named(Name(wish.topic, wish.index))} {','.join(map(str, wish.isr)) or 'none'}".strip()
-        for wish in wishes
+        f"{wiring.named(Name(each.topic, each.index))} {','.join(map(str, each.isr)) or 'none'}".strip()
+        for each in proposals
     )
 
 
@@ -252,7 +254,7 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
                 sends=tuple(_session_gone(wiring, place, broker)),
                 labels=(Ended(broker.incarnation), *((Crashed(),) if wiring.data else ())),
                 costs=price,
-                signals=(Signal(component, content=GONE), *_silence(wiring, component, broker, True)),
+                signals=_end_signals(wiring, component, broker),
             )
         )
     price = wiring.price("cuts")
@@ -268,9 +270,14 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
 
 
 def _silence(wiring: Wiring, component: int, broker: Broker, silent: bool) -> tuple[Signal, ...]:
-    """The controller hears nothing more from a process, or does again; told where time-outs depend on it."""
-    told = Signal(component, content=Silenced(broker.incarnation, silent))
-    return (told,) if wiring.silent_only else ()
+    """The signal that the controller no longer hears a process, or hears it again, if time-outs need it."""
+    signal = Signal(component, content=Silenced(broker.incarnation, silent))
+    return (signal,) if wiring.silent_only else ()
+
+
+def _end_signals(wiring: Wiring, component: int, broker: Broker) -> tuple[Signal, ...]:
+    """The signals of the end of a process."""
+    return Signal(component, content=PROCESS_ENDED), *_silence(wiring, component, broker, True)
 
 
 def _session_gone(wiring: Wiring, place: str, broker: Broker) -> Iterator[InFlight]:
@@ -282,11 +289,11 @@ def _session_gone(wiring: Wiring, place: str, broker: Broker) -> Iterator[InFlig
 
 
 def _take_turn(wiring: Wiring, component: int, machine: Machine) -> Step:
-    """The clock of the machine moves: once, or more or less often where it drifts."""
+    """The clock of the machine moves: once, or with drift not at all or twice."""
     detail = "" if machine.moves == 1 else f"{machine.moves} times"
     taken = cast(Machine, time.after_turn(machine))
     ticks = (Tick(),) * machine.moves if machine.broker is not None else ()
-    signals = (Signal(component, content=TURN),)
+    signals = (Signal(component, content=TURN_TAKEN),)
     return run(
         wiring, component, taken, ticks, Action("tick", wiring.places[component], detail), signals=signals
     )
@@ -302,7 +309,7 @@ def run(
     *,
     signals: tuple[Signal, ...] = (),
 ) -> Step:
-    """Let the reference take ``events``, and its effects reach the network and the history."""
+    """The step in which the reference handles ``events``: its effects go to the network and the history."""
     place, before = wiring.places[component], machine.broker
     broker, effects, rules = before, list[BrokerEffect](), list[str]()
     broken: list[str] = []
@@ -321,10 +328,12 @@ def run(
     if ended and before is not None:
         sends += _session_gone(wiring, place, before)
     forgotten = [
-        Signal(component, content=Forgotten(each.api)) for each in effects if isinstance(each, ForgetRequest)
+        Signal(component, content=RequestForgotten(each.api))
+        for each in effects
+        if isinstance(each, ForgetRequest)
     ]
     if ended and before is not None:
-        forgotten += [Signal(component, content=GONE), *_silence(wiring, component, before, True)]
+        forgotten += _end_signals(wiring, component, before)
     labels = [*_labels(wiring, before, broker, events), *replication.labels(wiring, machine, after)]
     found = Outcome(
         action,
@@ -340,7 +349,7 @@ def run(
 
 
 def _sends(place: str, machine: Machine, effects: list[BrokerEffect]) -> Iterator[InFlight]:
-    """What goes out; into a cut link nothing goes."""
+    """The messages that effects send; none if the link is cut."""
     assert machine.broker is not None or not effects
     for effect in effects:
         if not isinstance(effect, Send | WriteStore) or machine.cut or machine.broker is None:
@@ -358,11 +367,11 @@ def _labels(
     for event in events:
         answer = event.response if isinstance(event, ResponseReceived) else None
         if isinstance(answer, MetadataHeartbeatResponse | BrokerHeartbeatResponse):
-            yield Answered(before.incarnation)
+            yield HeartbeatAnswered(before.incarnation)
     served, serves = (views.serves(wiring.protocol, each) for each in (before, after))
     if served != serves:
-        lonely = any(isinstance(event, Tick | ContactLost) for event in events)
-        yield Served(before.incarnation, serves, lonely)
+        without_controller = any(isinstance(event, Tick | ContactLost) for event in events)
+        yield Served(before.incarnation, serves, without_controller)
     if after.ended and not before.ended:
         yield Ended(before.incarnation)
 

@@ -32,10 +32,10 @@ LIVENESS_KNOWN = "BrokerLivenessEventuallyKnown"
 CUT_OFF_FENCED = "PartitionedBrokerEventuallyFenced"
 LIVE_SERVES = "LiveBrokerEventuallyServes"
 
-#: The largest bound on how long a broker serves that may be asked about, in ticks.
+#: The largest bound of ``check.serves-at-most``, in ticks.
 MOST_TICKS = 50
 
-#: What is judged in every scenario, unless it says otherwise.
+#: Properties that every scenario checks unless it says otherwise.
 ALWAYS = (
     FENCED_SERVES_NOTHING,
     INCARNATION_MONOTONE,
@@ -53,13 +53,13 @@ ALWAYS = (
     NEWEST_REGISTRATION,
     SESSIONS_SAY,
 )
-#: What the graph of all states is judged by, where a scenario says so, and the goals that say what it means.
+#: Properties of the graph of all states, which a scenario names, with their goals.
 EVENTUALLY: Mapping[str, tuple[str, ...]] = {
     LIVENESS_KNOWN: ("liveness-known",),
     CUT_OFF_FENCED: ("cut-off-are-fenced",),
     LIVE_SERVES: ("connected-serve", "connected-are-unfenced"),
 }
-#: What needs something of a scenario (that clocks run, a bound, data), or is promised by neither form.
+#: Properties that need clocks, a bound or data in a scenario, or that neither form promises.
 ON_REQUEST = (INACTIVE_BEFORE_FENCED, SERVES_BRIEFLY, COMMITTED_SURVIVES, CONTACT_COUNTS, HAND_OVER_SURVIVES)
 
 GOAL_COMMITTED = "GoalDataCommitted"
@@ -106,10 +106,10 @@ GOALS = (
 
 @cache
 def _more_goals() -> frozenset[str]:
-    """Every transition of a broker, and how long one serves: of the ticks that may be asked about."""
+    """A goal for each transition of a broker, and for each number of ticks for which one may serve."""
     serves = (f"{GOAL_SERVES}{ticks}" for ticks in range(MOST_TICKS + 1))
     return frozenset((*(row.goal for row in load().broker_transitions), *serves))
 
 
-#: What scenarios of brokers may ask for.
+#: The names that scenarios of brokers may use.
 NAMES = PropertyNames(ALWAYS, ON_REQUEST, EVENTUALLY, GOALS, _more_goals)

@@ -1,8 +1,8 @@
-"""Messages in flight between the processes of brokers and the controller, and what a signal makes of them.
+"""Messages in flight between broker processes and the controller, and the signals that change them.
 
-Requests and answers are those of the reference. Here are those that production leaves to the store or to
-replication: that a process registers, that its session in the store is over, that it reads the metadata log,
-and how a log gets from a leader to its followers.
+Requests and responses of the protocol are those of the reference. This module adds those that Apache Kafka
+leaves to the store or to replication: a process registers, its session in the store ends, it reads the
+metadata log, and a leader sends its log to a follower.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Record(Frozen):
 
 
 class StoreRegistration(Frozen):
-    """A process that starts writes its registration of this version into the store."""
+    """A starting process writes its registration of this version into the store."""
 
     broker: int
     version: int
@@ -57,12 +57,12 @@ class StoreRegistered(Frozen):
 
 
 class SessionGone(Frozen):
-    """The session in the store of a process that is no more is over."""
+    """The session of an ended process in the store has ended."""
 
     process: Process
 
 
-#: What goes to the store and from it, over a session in which nothing arrives twice.
+#: Messages to and from the store: its session delivers none of them twice.
 OVER_A_SESSION = (StoreRegistration, StoreRegistered, SessionGone, StoreIsrRequest, StoreIsrResponse)
 
 
@@ -71,15 +71,15 @@ class ReadMetadata(Frozen):
 
 
 class Replicate(Frozen):
-    """The log of a leader for a follower."""
+    """A leader sends its log to a follower."""
 
     epoch: int
     log: tuple[Record, ...]
 
 
 class Replicated(Frozen):
-    """A follower holds the log of its leader up to ``end``. ``life``: which life of the broker says so, -1:
-    it does not say which (before KIP-903).
+    """A follower acknowledges the log of its leader up to ``end``. ``life``: the broker epoch or incarnation
+    id that it names, -1 for none (before KIP-903).
     """
 
     broker: int
@@ -129,9 +129,9 @@ _ANSWERS = (*get_args(Response), StoreIsrResponse)
 
 
 class InFlight(Frozen):
-    """A message from one component to another. ``node``: the controller node that it goes to or comes from;
-    ``sender``: the process that it comes from; ``answerable``: whether anybody awaits its answer; ``age``:
-    for how many ticks it has been in flight, where that is bounded.
+    """A message from one component to another. ``node``: the controller node at one end; ``sender``: the
+    process that sent it; ``answerable``: its sender still awaits the response; ``age``: the ticks for which
+    it has been in flight, where that is bounded.
     """
 
     source: str
@@ -146,50 +146,54 @@ class InFlight(Frozen):
         return f"{type(self.payload).__name__} {self.source}→{self.destination}"
 
 
-class Gone(Frozen):
-    """Signal: the process of a component is gone."""
+class ProcessEnded(Frozen):
+    """Signal: the process of a component has ended."""
 
 
-class Forgotten(Frozen):
-    """Signal: the process of a component has forgotten its request."""
+class RequestForgotten(Frozen):
+    """Signal: the process of a component no longer awaits the response to its request of this API."""
 
     api: Api
 
 
-class Passed(Frozen):
-    """Signal: time has passed; ``moves`` says how often the clock of each component ticks, time's own last
-    (0).
+class ClocksMove(Frozen):
+    """Signal: a tick has passed. ``moves``: how often the clock of each component ticks, that of time (0)
+    last.
     """
 
     moves: tuple[int, ...]
 
 
-class Told(Frozen):
-    """Signal: newer metadata goes to a component; what is on its way there is of no use any more."""
+class MetadataReplaced(Frozen):
+    """Signal: the controller sends newer metadata to a component, which replaces older metadata in flight."""
 
 
 class Silenced(Frozen):
-    """Signal: a process is silent from here on (it is gone, or its link is cut), or not any more."""
+    """Signal: the controller no longer hears from a process, which has ended or is cut off, or hears it
+    again.
+    """
 
     incarnation: int
     silent: bool
 
 
-class Turned(Frozen):
-    """Signal: a component has taken its own ticks."""
+class TurnTaken(Frozen):
+    """Signal: the clock of a component has moved."""
 
 
-GONE, TURN = Gone(), Turned()
+PROCESS_ENDED, TURN_TAKEN = ProcessEnded(), TurnTaken()
 
 
 def after_forgetting(message: InFlight, place: str, api: Api | None) -> InFlight | None:
-    """``message`` after the process at ``place`` has forgotten its request of ``api`` (``None``: is gone)."""
+    """``message`` after the process at ``place`` stops awaiting the response to its request of ``api``
+    (``None``: after the process has ended); ``None`` if it disappears.
+    """
     payload = message.payload
     if message.destination == place:
-        gone = api is None or (isinstance(payload, _ANSWERS) and _APIS[type(payload)] is api)
-        return None if gone else message
+        dropped = api is None or (isinstance(payload, _ANSWERS) and _APIS[type(payload)] is api)
+        return None if dropped else message
     if api is None and message.source == place and isinstance(payload, ReadMetadata):
-        # Nobody reads for the process that starts there next.
+        # The process that starts there next reads for itself.
         return None
     mine = message.source == place and isinstance(payload, _REQUESTS)
     if mine and (api is None or _APIS[type(payload)] is api):
@@ -198,7 +202,7 @@ def after_forgetting(message: InFlight, place: str, api: Api | None) -> InFlight
 
 
 def after_tick(message: InFlight, delay: int | None) -> InFlight | None:
-    """``message`` when one unit of time more has passed."""
+    """``message`` one tick later; ``None`` if it would be older than ``delay`` allows."""
     if delay is None:
         return message
     return replace(message, age=message.age + 1) if message.age < delay else None

@@ -9,9 +9,9 @@ from kraftcheck.systems.brokers.network import Record
 
 
 class Control(Frozen):
-    """The controller, whichever node is active. ``homes``: where the process with an incarnation id runs
-    (the draft, in which the store gives these ids). ``silent``: incarnations of processes that are gone or
-    cut off, where time-outs depend on it. ``leaving``: see :mod:`kraftcheck.systems.brokers.shutdown_checks`.
+    """The controller, whichever node is active. ``homes``: the place of the process with an incarnation id
+    (the draft, in which the store gives these ids). ``silent``: the incarnations that have ended or are cut
+    off, if time-outs depend on it. ``leaving``: see :mod:`kraftcheck.systems.brokers.shutdown_checks`.
     ``left``, ``turn``, ``moves``: see :class:`Time`.
     """
 
@@ -25,14 +25,14 @@ class Control(Frozen):
 
 
 class Machine(Frozen):
-    """What a process of broker ``id`` runs on; ``broker`` is ``None`` while none runs.
+    """The machine of a process of broker ``id``; ``broker`` is ``None`` while none runs.
 
-    ``registers``: a process starts and awaits its registration in the store; ``reads``: it is reading the
-    metadata log; ``cut``: its link to the controller is cut. ``starts`` counts processes, those before
-    the beginning included. ``log`` is on the disk: the records of the partition. A leader knows up to where
-    followers hold its log (``ends``, by broker its life and the end), what it has sent them (``sent``, by
-    broker its life and the log's epoch and end), and the end of what is committed. ``left``, ``turn``,
-    ``moves``: see :class:`Time`.
+    ``registers``: a starting process awaits its registration in the store; ``reads``: the process is reading
+    the metadata log; ``cut``: its link to the controller is cut. ``starts`` counts processes, including those
+    before the beginning. ``log``, on the disk: the records of the partition. A leader knows up to which
+    offset followers hold its log (``ends``: broker, its incarnation, the end), what it has sent them
+    (``sent``: broker, its incarnation, epoch and end of the log), and how many records are committed.
+    ``left``, ``turn``, ``moves``: see :class:`Time`.
     """
 
     id: int
@@ -53,9 +53,9 @@ class Machine(Frozen):
 class Time(Frozen):
     """Physical time, in ticks: by how many each clock is ahead of it, the controller's first.
 
-    When a tick is over, all notice at once, and those whose clocks move take their turns: nothing else
-    happens anywhere before all have. ``left`` counts the turns that are left; the one of a component comes
-    when its ``turn`` of them are left, and takes ``moves`` ticks of its clock.
+    A tick reaches all components at once. The components whose clocks move then take turns, and nothing else
+    happens until all have had theirs. ``left`` counts the remaining turns; that of a component comes when its
+    ``turn`` of them are left, and is ``moves`` ticks of its clock long.
     """
 
     ahead: tuple[int, ...]

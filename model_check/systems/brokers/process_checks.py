@@ -1,4 +1,4 @@
-"""What is judged of a single step of a broker process."""
+"""Checks of single steps of a broker process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from kraftcheck.systems.brokers.wiring import Wiring
 
 
 def violations(wiring: Wiring, before: Broker, event: BrokerEvent, outcome: BrokerOutcome) -> Iterator[str]:
-    """What is wrong with a step of a process."""
+    """The violations of a step of a process."""
     after, effects = outcome.state, outcome.effects
     if before.ended:
-        # Its machine goes on: of a process that is gone nothing is asked but that it stays so.
+        # Its machine goes on, but an ended process must not change.
         if after != before or effects:
             yield names.STOPS_WHEN_LET_GO
         return
@@ -42,7 +42,7 @@ def violations(wiring: Wiring, before: Broker, event: BrokerEvent, outcome: Brok
 
 
 def _fences(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...]) -> bool:
-    """Whether a process that is fenced, says that it fences itself, or was told no state yet accepts nothing
+    """Whether a process accepts no request while it is fenced, fences itself, or has received no state yet
     (FENCE-2, FENCE-9).
     """
     accepts = any(isinstance(each, Accepted) for each in effects)
@@ -52,45 +52,45 @@ def _fences(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...]) ->
 
 
 def _completes(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...]) -> bool:
-    """Whether what was accepted is neither dropped nor added to by a process that was let go (BSTATE-9)."""
+    """Whether a process that may stop neither drops accepted requests nor accepts more (BSTATE-9)."""
     accepted = sum(isinstance(each, Accepted) for each in effects)
     left = before.accepted + accepted - sum(isinstance(each, Completed) for each in effects)
-    let_go = before.ended or before.life is Life.SHUTTING_DOWN
+    may_stop = before.ended or before.life is Life.SHUTTING_DOWN
     if before.legacy:
-        let_go = before.wish is BrokerState.INACTIVE
-    return left == after.accepted and left >= 0 and not (accepted and let_go)
+        may_stop = before.wish is BrokerState.INACTIVE
+    return left == after.accepted and left >= 0 and not (accepted and may_stop)
 
 
 # The end of a process.
 
 
 def _stops_by_life(before: Broker, event: BrokerEvent, after: Broker) -> bool:
-    """KIP-631: whether a process goes through its life in order, and ends when it is told that it may."""
+    """KIP-631: whether a process takes its states in order, and ends when the controller allows it."""
     ends = after.ended or after.life is Life.SHUTTING_DOWN
     if before.life is Life.SHUTTING_DOWN:
         return ends
     if before.life in (Life.STARTING, Life.RECOVERY):
         return not ends or isinstance(event, ShutdownWished)
-    wishes = before.life is Life.PENDING_CONTROLLED_SHUTDOWN
+    requests = before.life is Life.PENDING_CONTROLLED_SHUTDOWN
     answer = event.response if isinstance(event, ResponseReceived) else None
     if ends:
-        told = isinstance(answer, BrokerHeartbeatResponse) and not answer.error and answer.should_shut_down
-        return wishes and told and Api.HEARTBEAT in before.awaiting
-    wished = wishes or isinstance(event, ShutdownWished)
-    return after.life is (Life.PENDING_CONTROLLED_SHUTDOWN if wished else Life.RUNNING)
+        allowed = isinstance(answer, BrokerHeartbeatResponse) and not answer.error and answer.should_shut_down
+        return requests and allowed and Api.HEARTBEAT in before.awaiting
+    requested = requests or isinstance(event, ShutdownWished)
+    return after.life is (Life.PENDING_CONTROLLED_SHUTDOWN if requested else Life.RUNNING)
 
 
 def _is_heartbeat(effect: BrokerEffect) -> bool:
-    """Whether a heartbeat is sent; that of a process that was let go does not say that it leaves (HBK-2)."""
+    """Whether an effect sends a heartbeat; that of a stopping process would not say that it stops (HBK-2)."""
     return isinstance(effect, Send) and isinstance(effect.request, BrokerHeartbeatRequest)
 
 
 def _stops_by_state(before: Broker, event: BrokerEvent, after: Broker) -> bool:
-    """KIP-343: whether a process that stops wishes to be inactive when it leads nothing, and ends as such."""
+    """KIP-343: whether a stopping process requests to be inactive once it leads nothing, and then ends."""
     if before.legacy:
-        wished = before.wish is BrokerState.INACTIVE or isinstance(event, ShutdownWished)
-        return wished or not after.ended
-    state = _told(before, event)
+        requested = before.wish is BrokerState.INACTIVE or isinstance(event, ShutdownWished)
+        return requested or not after.ended
+    state = _last_state(before, event)
     if after.ended:
         return before.wish is BrokerState.INACTIVE and state is BrokerState.INACTIVE
     if after.state is not state:
@@ -103,8 +103,8 @@ def _stops_by_state(before: Broker, event: BrokerEvent, after: Broker) -> bool:
     return after.wish is BrokerState.INACTIVE and before.wish is BrokerState.STOPPING and leads_nothing
 
 
-def _told(before: Broker, event: BrokerEvent) -> BrokerState:
-    """The state that the controller has told a process last."""
+def _last_state(before: Broker, event: BrokerEvent) -> BrokerState:
+    """The last state that a process received from the controller."""
     answer = event.response if isinstance(event, ResponseReceived) else None
     if not isinstance(answer, MetadataHeartbeatResponse) or Api.HEARTBEAT not in before.awaiting:
         return before.state
@@ -115,7 +115,7 @@ def _told(before: Broker, event: BrokerEvent) -> BrokerState:
 
 
 def _counts(protocol: BrokerProtocol, before: Broker, event: BrokerEvent, after: Broker) -> bool:
-    """Whether time is counted as FENCE-8 says: for each request by itself, and not for one given up."""
+    """Whether time is counted as FENCE-8 says: for each request by itself, and not for a cancelled one."""
     timeout = protocol.broker_timeout
     if timeout is None:
         return True
@@ -127,7 +127,7 @@ def _counts(protocol: BrokerProtocol, before: Broker, event: BrokerEvent, after:
 def _of_request(
     protocol: BrokerProtocol, timeout: int, before: Broker, event: BrokerEvent, after: Broker
 ) -> bool:
-    """Whether the age of the heartbeat under way is that since it was sent, where that is what counts."""
+    """Whether the age of the heartbeat in flight counts from its sending, if the variant counts that."""
     counted = protocol.contact_time is ContactTime.REQUEST
     if not counted or Api.HEARTBEAT not in after.awaiting or Api.HEARTBEAT not in before.awaiting:
         return after.request_ticks == 0
@@ -138,7 +138,7 @@ def _of_request(
 def _of_contact(
     protocol: BrokerProtocol, timeout: int, before: Broker, event: BrokerEvent, after: Broker
 ) -> bool:
-    """Whether the time since contact is that of the request that was answered, and else goes on."""
+    """Whether the time since contact is the age of the answered request, and else goes on."""
     age = before.request_ticks
     answer = event.response if isinstance(event, ResponseReceived) else None
     awaited = isinstance(answer, MetadataHeartbeatResponse) and Api.HEARTBEAT in before.awaiting
@@ -150,8 +150,10 @@ def _of_contact(
             return not after.fenced and after.ticks == age
         return (after.fenced, after.ticks) == (before.fenced, before.ticks)
     if isinstance(event, Tick) and not before.fenced:
-        lonely = before.ticks + 1 >= timeout
-        return after.fenced is lonely and after.ticks == (0 if lonely else before.ticks + 1)
+        without_controller = before.ticks + 1 >= timeout
+        return after.fenced is without_controller and after.ticks == (
+            0 if without_controller else before.ticks + 1
+        )
     if after.fenced:
         return after.ticks == 0
     renews = awaited and protocol.contact is Contact.ANY_ANSWER

@@ -1,4 +1,4 @@
-"""What is judged of registrations and sessions as they shipped: by what changes, not by what effects say."""
+"""Checks of shipped registrations and sessions: by their changes, not by what effects report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kraftcheck.systems.brokers import names
 def violations(
     protocol: BrokerProtocol, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[str]:
-    """What is wrong with a step of the controller of KIP-631."""
+    """The violations of a step of the controller of KIP-631."""
     old, new = before.durable, outcome.state.durable
     if not (isinstance(old, MetadataLog) and isinstance(new, MetadataLog)):
         return
@@ -47,7 +47,7 @@ def violations(
 
 
 def _accepted(before: Controller, event: ControllerEvent, outcome: ControllerOutcome) -> Request | None:
-    """The request of a step that was answered without an error, by the controller itself."""
+    """The request of a step that the active controller answered without an error."""
     if not isinstance(event, RequestReceived) or event.node != before.active:
         return None
     errors = [each.response.error for each in outcome.effects if isinstance(each, Reply)]
@@ -59,7 +59,7 @@ def _is_fenced(was: dict[int, BrokerRegistration], now: BrokerRegistration) -> b
 
 
 def _has_caught_up(after: Controller, broker: int, request: Request | None) -> bool:
-    """Whether a broker is unfenced by a heartbeat of its own life that says so (HBK-2)."""
+    """Whether a heartbeat of its own incarnation that reports the registration unfences a broker (HBK-2)."""
     known = views.registration(after, broker)
     if known is None or not isinstance(request, BrokerHeartbeatRequest) or request.broker != broker:
         return False
@@ -74,8 +74,8 @@ def _is_in_order(
     event: ControllerEvent,
     request: Request | None,
 ) -> bool:
-    """Whether a registration changes by a new life of its broker, by a heartbeat of its own, or is fenced
-    because its own session ends.
+    """Whether a registration changes by a new incarnation of its broker or by a heartbeat of its own, or is
+    fenced because its own session ends.
     """
     if was is None or (was.incarnation, was.epoch) != (now.incarnation, now.epoch):
         assert isinstance(before.durable, MetadataLog)
@@ -102,7 +102,7 @@ def _is_heard(
     request: Request | None,
     after: Controller,
 ) -> bool:
-    """Whether sessions begin with a heartbeat or a controller, say what was heard, and end in time."""
+    """Whether sessions begin with a heartbeat or a new controller, hold the reports, and end in time."""
     found = {each.broker: each for each in after.sessions}
     if isinstance(event, Failover):
         return found == _of_new_controller(after)
@@ -122,7 +122,7 @@ def _is_heard(
 
 
 def _of_new_controller(after: Controller) -> dict[int, Session]:
-    """Whole sessions of all brokers that are not fenced, which have said nothing yet (HBK-11)."""
+    """New sessions of all unfenced brokers, which have reported nothing yet (HBK-11)."""
     assert isinstance(after.durable, MetadataLog)
     if after.active is None:
         return {}

@@ -1,9 +1,9 @@
-"""The records of the partition: coarsely, what a leader appends, sends, and holds for committed.
+"""The records of the partition, coarsely: a leader appends records, sends its log, and commits.
 
-A message takes the whole log of a leader to a follower, which holds it from then on: a later message of the
-same epoch holds more, or the same. What protects committed records are the leader epoch, which both ends of
-a message compare with their own, and the ISR, all of which must hold a record before it is committed; an ISR
-that is asked for and not in force yet counts as well (KIP-497).
+A message carries the whole log of the leader to a follower, which replaces its own; a later message of the
+same epoch holds the same records or more. Two things protect committed records. Both ends of a message
+compare its leader epoch with their own. A record is committed once every member of the ISR holds it, and
+every member of an ISR that the leader has proposed (KIP-497).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kraftcheck.reference.brokers.broker import Broker, Life
 from kraftcheck.reference.brokers.messages import IsrMember, PartitionState
 from kraftcheck.reference.brokers.work import BrokerWork
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers.history import Committed, Label, Led
+from kraftcheck.systems.brokers.history import Committed, Label, LaterProcessLeads
 from kraftcheck.systems.brokers.network import InFlight, Record, Replicate, Replicated
 from kraftcheck.systems.brokers.places import Machine
 from kraftcheck.systems.brokers.step import Action, Step
@@ -29,10 +29,10 @@ def _known(machine: Machine) -> PartitionState | None:
 
 
 def led_partition(wiring: Wiring, machine: Machine) -> PartitionState | None:
-    """What a process knows of the partition, if it takes itself for the leader.
+    """The state of the partition as a process knows it, if that process takes itself for the leader.
 
-    A shipped process that starts may read that its former life leads. It answers nobody before it has caught
-    up with its own registration (HBK-9), so that nobody hears what it would take for committed.
+    A starting shipped process may read that its previous incarnation leads. It answers no request before it
+    has caught up with its own registration (HBK-9), so it does not count as a leader.
     """
     known = _known(machine)
     if known is None or known.leader != machine.id or _starts(wiring, machine):
@@ -41,7 +41,7 @@ def led_partition(wiring: Wiring, machine: Machine) -> PartitionState | None:
 
 
 def _starts(wiring: Wiring, machine: Machine) -> bool:
-    """Whether a shipped process has not caught up with its own registration: nobody hears from it yet."""
+    """Whether a shipped process has not caught up with its own registration, and answers no request yet."""
     return not wiring.is_draft and machine.broker is not None and machine.broker.life is Life.STARTING
 
 
@@ -58,29 +58,29 @@ def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
 
 
 def _end_of_all(wiring: Wiring, machine: Machine, led: PartitionState) -> int:
-    """Up to where all hold the log who have to."""
+    """The offset up to which every replica that counts holds the log."""
     if not wiring.commits_with_isr:
         return len(machine.log)
     assert machine.broker is not None
-    wished = {member for change in machine.broker.pending for member in change.isr}
+    proposed = {member for change in machine.broker.pending for member in change.isr}
     ends = {member: end for member, _, end in machine.ends}
     return min(
         len(machine.log) if member == machine.id else ends.get(member, 0)
-        for member in {*led.isr, *wished, machine.id}
+        for member in {*led.isr, *proposed, machine.id}
     )
 
 
 def labels(wiring: Wiring, before: Machine, after: Machine) -> Iterator[Label]:
-    """What the history has to know: what has come to be committed, and that a later life leads."""
+    """The labels of a step: newly committed records, and a later process of a machine that leads."""
     if after.committed > before.committed:
         yield Committed(after.log[: after.committed])
-    later_life = wiring.data and after.starts > 1
-    if later_life and not led_partition(wiring, before) and led_partition(wiring, after):
-        yield Led()
+    is_later = wiring.data and after.starts > 1
+    if is_later and not led_partition(wiring, before) and led_partition(wiring, after):
+        yield LaterProcessLeads()
 
 
 def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
-    """A leader takes a record of a client, or sends its log to a follower."""
+    """The steps of a leader: it appends a record of a client, or sends its log to a follower."""
     led = led_partition(wiring, machine)
     if not wiring.data or led is None or machine.broker is None:
         return
@@ -91,12 +91,13 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
         yield _step(wiring, machine, longer, Action("append", place), costs=price)
     sent = {broker: (life, epoch, end) for broker, life, epoch, end in machine.sent}
     for follower in wiring.replicas:
-        former = sent[follower][0] if follower in sent else -1
-        news = (_shown(wiring, machine.broker, follower, former), led.leader_epoch, len(machine.log))
+        previous = sent[follower][0] if follower in sent else -1
+        life = _life_of(wiring, machine.broker, follower, previous)
+        news = (life, led.leader_epoch, len(machine.log))
         if follower == machine.id or sent.get(follower) == news or not machine.log:
             continue
         noted = {**sent, follower: news}
-        after = replace(machine, sent=tuple(sorted((who, *what) for who, what in noted.items())))
+        after = replace(machine, sent=tuple(sorted((member, *what) for member, what in noted.items())))
         for other, broker in zip(wiring.places[1:], wiring.ids, strict=False):
             if broker == follower:
                 message = InFlight(place, other, Replicate(led.leader_epoch, machine.log))
@@ -104,18 +105,18 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
                 yield _step(wiring, machine, after, action, sends=(message,))
 
 
-def _shown(wiring: Wiring, broker: Broker, follower: int, former: int) -> int:
-    """The life of a follower that a log is sent to: what its former life was sent it need not hold."""
+def _life_of(wiring: Wiring, broker: Broker, follower: int, previous: int) -> int:
+    """The incarnation of a follower to which a log is sent; it may lack what the previous one received."""
     if not wiring.protocol.says_lives:
         return -1
     shown = next((each.life for each in broker.visible if each.broker == follower), None)
-    return former if shown is None else shown
+    return previous if shown is None else shown
 
 
 def follow(
     wiring: Wiring, component: int, machine: Machine, source: str, message: Replicate, action: Action
 ) -> Step:
-    """A log arrives at a process, which holds it from now on unless it starts or knows of another epoch."""
+    """A process receives a log and takes it over, unless it is starting or knows another leader epoch."""
     known = _known(machine)
     epoch = None if known is None else known.leader_epoch
     if _starts(wiring, machine) or (
@@ -123,7 +124,7 @@ def follow(
         and (epoch != message.epoch or led_partition(wiring, machine) is not None)
     ):
         return Step(Outcome(action, machine))
-    # An earlier message of the epoch, which is behind, says nothing new.
+    # An earlier message of the epoch brings no news.
     if machine.log[: len(message.log)] != message.log:
         machine = replace(machine, log=message.log)
     answer = Replicated(machine.id, _life(wiring, machine), message.epoch, len(message.log))
@@ -131,7 +132,7 @@ def follow(
 
 
 def _life(wiring: Wiring, machine: Machine) -> int:
-    """The life that a process says when it acknowledges; -1: none, before KIP-903."""
+    """The incarnation that a process names when it acknowledges; -1: none, before KIP-903."""
     assert machine.broker is not None
     return BrokerWork(wiring.protocol, machine.broker).own_life if wiring.protocol.says_lives else -1
 
@@ -139,8 +140,8 @@ def _life(wiring: Wiring, machine: Machine) -> int:
 def acknowledge(
     wiring: Wiring, component: int, machine: Machine, message: Replicated, action: Action
 ) -> Step:
-    """A leader learns up to where a follower holds its log. A former life of it has nothing more to say, and
-    a new one holds what it says itself, which may be less.
+    """A leader learns up to which offset a follower holds its log. An acknowledgement of a previous
+    incarnation does not count; a new incarnation may hold less than the previous one.
     """
     led = led_partition(wiring, machine)
     if led is None or (wiring.compares_leader_epochs and led.leader_epoch != message.epoch):
@@ -148,7 +149,7 @@ def acknowledge(
     ends = {member: (life, end) for member, life, end in machine.ends}
     said = (message.life, min(message.end, len(machine.log)))
     ends[message.broker] = max(ends.get(message.broker, said), said)
-    noted = tuple(sorted((who, *what) for who, what in ends.items()))
+    noted = tuple(sorted((member, *what) for member, what in ends.items()))
     return _step(wiring, machine, replace(machine, ends=noted), action)
 
 
@@ -165,8 +166,8 @@ def _step(
     return Step(Outcome(action, after, sends=sends, labels=tuple(labels(wiring, before, after)), costs=costs))
 
 
-def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
-    """Whether a leader may want this ISR: who joins it must have caught up to what is committed."""
+def may_propose(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
+    """Whether a leader may propose this ISR: each joining member must have caught up with its log."""
     led = led_partition(wiring, machine)
     if not wiring.data or led is None:
         return True
@@ -176,5 +177,5 @@ def may_wish(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
 
 
 def fetched(machine: Machine, isr: tuple[int, ...]) -> tuple[IsrMember, ...]:
-    """Which life of each member of an ISR has acknowledged last, where it said so."""
-    return tuple(IsrMember(who, life) for who, life, _ in machine.ends if who in isr and life >= 0)
+    """The incarnation of each member of an ISR that acknowledged last, as far as they named it."""
+    return tuple(IsrMember(id, life) for id, life, _ in machine.ends if id in isr and life >= 0)

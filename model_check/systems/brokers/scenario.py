@@ -1,4 +1,4 @@
-"""The tables of a scenario of brokers: who takes part, what the environment does, and its budgets."""
+"""The tables of a scenario of brokers: the participants, the environment and its budgets."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ProtocolChoice(Table):
 
 
 class Brokers(Table):
-    """Who takes part. ``running``: brokers of a cluster that runs; ``starting``: ids of processes that start
-    later, each on a machine of its own, also where another process has the id; ``legacy``: those below the
-    inter-broker protocol of the draft; ``controllers``: how many nodes may be the controller. ``replicas``:
-    the brokers of each partition, in order of preference (none: there is no partition); ``isr``: its ISR
-    in the beginning (all replicas, unless it is given); ``partitions``: how many there are.
+    """The participants. ``running``: brokers of a cluster that runs; ``starting``: ids of processes that
+    start later, each on a machine of its own, also where another process has the id; ``legacy``: those below
+    the inter-broker protocol of the draft; ``controllers``: how many nodes may be the controller.
+    ``replicas``: the brokers of each partition, in order of preference (none: there is no partition);
+    ``isr``: its ISR in the beginning (all replicas, unless it is given); ``partitions``: how many there are.
     """
 
     running: Annotated[tuple[BrokerId, ...], Field(max_length=3, strict=False)] = ()
@@ -66,18 +66,18 @@ def _names_twice(isr: str) -> bool:
 
 
 class EnvironmentChoice(Table):
-    """What happens without messages. ``proposed-isrs``: the ISRs that a leader may propose ("1,2"; "none": an
-    empty one). ``data``: whether the one partition has records: its leader takes those of clients, sends its
-    log to followers, and commits what all of the ISR hold. ``metadata``: whether metadata that the controller
-    tells stays in flight beside newer metadata. ``leader-epochs``: whether followers and leaders refuse
-    messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the store
-    notices that a process is gone (the draft). ``restarts``: whether a process starts again where one has
-    ended in order; wishes for a shutdown bound that, as crashes bound the starts after them. ``timeouts``:
-    where they are not counted, whether any may end, or only those of processes that are silent: gone, or cut
-    off; ``protects-last-isr-member``: whether that of a broker never does while it is the only member of an
-    ISR. ``drift``: by how many ticks a clock may be ahead of or behind physical time, where time-outs are
-    counted; ``delay``: for how many ticks a message may be in flight before it is lost (any number, unless it
-    is given).
+    """The environment. ``proposed-isrs``: the ISRs that a leader may propose ("1,2"; "none": an empty one).
+    ``data``: whether the one partition has records: its leader takes those of clients, sends its log to
+    followers, and commits what the whole ISR holds. ``metadata``: whether metadata of the controller
+    stays in flight next to newer metadata. ``leader-epochs``: whether followers and leaders refuse
+    messages of another leader epoch; ``commits``: what a leader waits for. ``sessions``: whether the
+    store notices the end of a process (the draft). ``restarts``: whether a process starts again after a
+    shutdown; the budget of shutdowns bounds that, as crashes bound the starts after them. ``timeouts``:
+    where they are not counted, whether any may end, or only those of processes that are silent: ended
+    or cut off; ``protects-last-isr-member``: whether that of a broker never does while it is the only
+    member of an ISR. ``drift``: by how many ticks a clock may be ahead of or behind physical time,
+    where time-outs are counted; ``delay``: for how many ticks a message may be in flight before it is
+    lost (any number, unless it is given).
     """
 
     proposed_isrs: Annotated[tuple[Isr, ...], Field(max_length=4, strict=False, alias="proposed-isrs")] = ()

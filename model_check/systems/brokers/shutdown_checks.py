@@ -1,8 +1,8 @@
-"""What is judged of the controller about brokers that shut down in order, and what that takes to know.
+"""Checks of controlled shutdowns at the controller, and the state that they need.
 
 ``Leaving``: by broker in controlled shutdown, up to which offset of the metadata log every other active
-broker has to have read before it may go. It is noted from what the controller was asked and answered, not
-from what the reference keeps of it.
+broker has to have read before it may stop. It follows from requests and responses, not from the state that
+the reference keeps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Leaving = tuple[tuple[int, int], ...]
 def leaving_after(
     wiring: Wiring, leaving: Leaving, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Leaving:
-    """``leaving`` after a step. A new controller knows nothing of it (HBK-11), unless B-20 is judged."""
+    """``leaving`` after a step. A new controller starts without it (HBK-11), unless B-20 is checked."""
     log = outcome.state.durable
     if not isinstance(log, MetadataLog):
         return ()
@@ -50,22 +50,22 @@ def leaving_after(
 def violations(
     wiring: Wiring, leaving: Leaving, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[str]:
-    """What is wrong with a step; ``leaving`` as it was before."""
+    """The violations of a step; ``leaving`` as before it."""
     for request, response in _heartbeats(event, outcome):
         if not _is_handed_over(leaving, before, outcome.state, request, response):
             yield names.HAND_OVER_SURVIVES if wiring.hand_over_survives else names.SHUTDOWN_HANDS_OVER
-    gone = {broker for broker, _ in leaving_after(wiring, leaving, event, outcome)}
+    after = {broker for broker, _ in leaving_after(wiring, leaving, event, outcome)}
     old = {(each.topic, each.index): each for each in before.durable.partitions}
     for partition in outcome.state.durable.partitions:
         was = old.get((partition.topic, partition.index), partition)
-        if was != partition and not _is_chosen_well(gone, before, event, outcome.state, was, partition):
+        if was != partition and not _is_chosen_well(after, before, event, outcome.state, was, partition):
             yield names.LEAVING_NOT_CHOSEN
 
 
 def goals(
     leaving: Leaving, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[str]:
-    """What a step shows: a broker that leads nothing any more is kept waiting for others to read so."""
+    """The goal that a step reaches if a broker without leaderships has to wait until others have read so."""
     led = {each.leader for each in before.durable.partitions}
     for request, response in _heartbeats(event, outcome):
         waits = request.broker in dict(leaving) and request.broker not in led
@@ -76,7 +76,7 @@ def goals(
 def _heartbeats(
     event: ControllerEvent, outcome: ControllerOutcome
 ) -> Iterator[tuple[BrokerHeartbeatRequest, BrokerHeartbeatResponse]]:
-    """The heartbeat that was accepted in a step, and its answer."""
+    """The heartbeat that a step accepts, and its response."""
     if isinstance(event, RequestReceived) and isinstance(event.request, BrokerHeartbeatRequest):
         for effect in outcome.effects:
             response = getattr(effect, "response", None)
@@ -95,7 +95,7 @@ def _is_handed_over(
     request: BrokerHeartbeatRequest,
     response: BrokerHeartbeatResponse,
 ) -> bool:
-    """Whether a broker that wishes to shut down has lost its leaderships, and goes once all know (HBK-5)."""
+    """Whether a broker that requests a shutdown has lost its leaderships, and stops once all know (HBK-5)."""
     broker, since = request.broker, dict(leaving)
     if not request.want_shutdown and broker not in since:
         return not response.should_shut_down
@@ -113,7 +113,7 @@ def _is_handed_over(
 
 
 def _is_needed(broker: int, partition: Partition) -> bool:
-    """Whether a partition is led by ``broker``, or waits for it."""
+    """Whether ``broker`` leads a partition, or is in its ISR with others."""
     return partition.leader == broker or (len(partition.isr) > 1 and broker in partition.isr)
 
 
@@ -134,8 +134,8 @@ def _is_chosen_well(
     if not isinstance(after.durable, MetadataLog):
         return led
     joined = (IsrMember(each) for each in set(partition.isr) - set(was.isr))
-    asked = _asked_for(event, partition) if partition.isr != was.isr else ()
-    return led and all(_may_join(before, leaving, member) for member in (*joined, *asked))
+    proposed = _proposed(event, partition) if partition.isr != was.isr else ()
+    return led and all(_may_join(before, leaving, member) for member in (*joined, *proposed))
 
 
 def _can_lead(after: Controller, leaving: set[int], broker: int) -> bool:
@@ -145,15 +145,15 @@ def _can_lead(after: Controller, leaving: set[int], broker: int) -> bool:
 
 
 def _may_join(controller: Controller, leaving: set[int], member: IsrMember) -> bool:
-    """Whether a broker is registered in the life that is meant, and neither fenced nor leaving (AISR-4)."""
+    """Whether a broker is registered in this incarnation, and neither fenced nor leaving (AISR-4)."""
     known = views.registration(controller, member.broker)
     if known is None or known.fenced or known.in_controlled_shutdown or member.broker in leaving:
         return False
     return member.epoch in (-1, known.epoch)
 
 
-def _asked_for(event: ControllerEvent, partition: Partition) -> tuple[IsrMember, ...]:
-    """The members that a leader asks for, in the lives that it means."""
+def _proposed(event: ControllerEvent, partition: Partition) -> tuple[IsrMember, ...]:
+    """The members that a leader proposes, with their incarnations."""
     if not isinstance(event, RequestReceived) or not isinstance(event.request, AlterPartitionRequest):
         return ()
     return tuple(

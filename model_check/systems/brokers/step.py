@@ -9,7 +9,7 @@ from kraftcheck.reference.frozen import Frozen
 
 
 class Action(Frozen):
-    """What a trace and a graph edge call a step: ``kind`` at ``place``, with details."""
+    """The name of a step in traces and graphs: ``kind`` at ``place``, with details."""
 
     kind: str
     place: str
@@ -28,9 +28,8 @@ class Execution(Frozen):
 
 
 class Step(Frozen):
-    """An outcome, with what the reference did; ``execution`` is ``None`` where it was not asked.
-
-    ``starts``: the process starts in this step.
+    """An outcome; ``execution``: what the reference did, ``None`` if the step does not run it; ``starts``: a
+    process starts in this step.
     """
 
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""The variant of the broker layer that a form and its switches stand for."""
+"""The variants of the broker layer: a form with its switches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 
-#: The draft, and what shipped.
+#: The draft of KIP-343, and the form that Apache Kafka shipped (KIP-631).
 FORMS: Mapping[str, BrokerProtocol] = {"draft": KIP343, "shipped": SHIPPED}
-#: The switches of the protocol by the names that people give them.
+#: The names of the switches of the protocol.
 SWITCHES = tuple(name.replace("_", "-") for name in field_types(BrokerProtocol))
 #: Numbers are within this range: time-outs are at least one tick (CONFIG-12, CONFIG-13).
 _RANGE = (1, 9)
@@ -24,7 +24,7 @@ _RANGES = {"alter-partition-version": (0, 3)}
 def with_switches(
     form: str, switches: Mapping[str, Any], error: Callable[[str], InputError]
 ) -> BrokerProtocol:
-    """A form with switches changed. Raises what ``error`` makes of a sentence."""
+    """A form with some switches changed. Raises the error that ``error`` makes of a sentence."""
     types = field_types(BrokerProtocol)
     given = {
         name.replace("-", "_"): _value(name, types.get(name.replace("-", "_")), value, error)
@@ -70,6 +70,6 @@ def _value(name: str, kind: Any, value: Any, error: Callable[[str], InputError])
     wanted = bool if kind is bool else int
     low, high = _RANGES.get(name.replace("_", "-"), _RANGE)
     if type(value) is not wanted or (wanted is int and not low <= value <= high):
-        told = "true or false" if wanted is bool else f"a number from {low} to {high}"
-        raise error(f"{name}: expected {told}")
+        expected = "true or false" if wanted is bool else f"a number from {low} to {high}"
+        raise error(f"{name}: expected {expected}")
     return value

@@ -15,14 +15,14 @@ from kraftcheck.systems.brokers.history import History, Label
 from kraftcheck.systems.brokers.network import (
     OVER_A_SESSION,
     TIME,
-    Forgotten,
-    Gone,
+    ClocksMove,
     InFlight,
-    Passed,
+    MetadataReplaced,
+    ProcessEnded,
     Record,
+    RequestForgotten,
     Silenced,
-    Told,
-    Turned,
+    TurnTaken,
     after_forgetting,
     after_tick,
 )
@@ -33,9 +33,9 @@ from kraftcheck.systems.brokers.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class LeaderHoldsCommitted:
-    """The process that leads the partition in its current epoch holds all records that were committed.
+    """The process that leads the partition in its current epoch holds all committed records.
 
-    Of the shipped form a process leads once it has registered and caught up with that (HBK-9).
+    A shipped process leads once it has registered and caught up with its registration (HBK-9).
     """
 
     wiring: Wiring
@@ -105,7 +105,7 @@ class BrokerSystem:
         return self._index[cast(InFlight, message).destination]
 
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
-        """What may happen when a message arrives."""
+        """The outcomes of the delivery of a message."""
         steps = self.deliver_steps(component, local, message)
         found = [self.judge(component, step.outcome) for step in steps]
         if isinstance(cast(InFlight, message).payload, OVER_A_SESSION):
@@ -113,18 +113,18 @@ class BrokerSystem:
         return found
 
     def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
-        """Time-outs, wishes, time and faults."""
+        """The outcomes of steps without a message: timers, requests of the environment, time and faults."""
         return [self.judge(component, step.outcome) for step in self.action_steps(component, local)]
 
     def deliver_steps(self, component: int, local: Hashable, message: Hashable) -> list[Step]:
-        """As :meth:`deliver`, with what a trace shows of each outcome."""
+        """As :meth:`deliver`, with the execution of each outcome for traces."""
         arrived = cast(InFlight, message)
         if isinstance(local, Control):
             return list(control.deliver(self.wiring, local, arrived))
         return list(machine.deliver(self.wiring, component, cast(Machine, local), arrived))
 
     def action_steps(self, component: int, local: Hashable) -> list[Step]:
-        """As :meth:`actions`, with what a trace shows of each outcome."""
+        """As :meth:`actions`, with the execution of each outcome for traces."""
         if isinstance(local, Control):
             return list(control.actions(self.wiring, local))
         if isinstance(local, Time):
@@ -132,7 +132,7 @@ class BrokerSystem:
         return list(machine.actions(self.wiring, component, cast(Machine, local)))
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:
-        """``outcome`` with the violations that this scenario asks about, and labels that matter for them."""
+        """``outcome`` with the violations that this scenario checks, and the labels that they depend on."""
         kept = tuple(name for name in outcome.violations if name in self._judged)
         labels = tuple(label for label in outcome.labels if self._matters(cast(Label, label)))
         if kept == outcome.violations and labels == outcome.labels:
@@ -140,47 +140,47 @@ class BrokerSystem:
         return replace(outcome, violations=kept, labels=labels)
 
     def _matters(self, label: Label) -> bool:
-        """Whether a property that is judged reads what ``label`` says."""
+        """Whether a property that this scenario checks depends on ``label``."""
         judged = self._judged
         briefly = self._serves_at_most is not None
-        if isinstance(label, histories.Heard):
+        if isinstance(label, histories.HeartbeatAccepted):
             return bool(judged & {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}) or (
                 names.INACTIVE_BEFORE_FENCED in judged
             )
-        if isinstance(label, histories.Answered):
+        if isinstance(label, histories.HeartbeatAnswered):
             return names.INACTIVE_BEFORE_FENCED in judged
         if isinstance(label, histories.Declared | histories.Started | histories.Ended):
             return briefly or names.INACTIVE_BEFORE_FENCED in judged
         if isinstance(label, histories.Served):
-            return briefly or (label.lonely and names.INACTIVE_BEFORE_FENCED in judged)
-        of_data = isinstance(label, histories.Committed | histories.Crashed | histories.Led)
+            return briefly or (label.without_controller and names.INACTIVE_BEFORE_FENCED in judged)
+        of_data = isinstance(label, histories.Committed | histories.Crashed | histories.LaterProcessLeads)
         return of_data or briefly
 
     def within(self, component: int, local: Hashable) -> bool:
-        """No local state is out of bounds: budgets bound what happens."""
+        """Always: budgets bound the steps."""
         return True
 
     def signal_message(self, signal: Signal, message: Hashable) -> Hashable | None:
         """See :mod:`kraftcheck.systems.brokers.network`."""
         content, flying = signal.content, cast(InFlight, message)
-        if isinstance(content, Passed):
+        if isinstance(content, ClocksMove):
             return after_tick(flying, self.wiring.delay)
-        if isinstance(content, Told):
+        if isinstance(content, MetadataReplaced):
             assert signal.destination is not None
             place = self.places[signal.destination]
             old = flying.destination == place and isinstance(flying.payload, MetadataUpdate)
             return None if old else message
-        if isinstance(content, Gone | Forgotten):
-            api = content.api if isinstance(content, Forgotten) else None
+        if isinstance(content, ProcessEnded | RequestForgotten):
+            api = content.api if isinstance(content, RequestForgotten) else None
             return after_forgetting(flying, self.places[signal.component], api)
         return message
 
     def signal_local(self, signal: Signal, component: int, local: Hashable) -> Hashable:
-        """Time is noticed by all, silence by the controller; a request that is forgotten by nobody."""
+        """Ticks and turns change every local state; silence changes that of the controller."""
         place = cast(Control | Machine | Time, local)
-        if isinstance(signal.content, Passed) and not isinstance(place, Time):
+        if isinstance(signal.content, ClocksMove) and not isinstance(place, Time):
             return time.begin_turns(place, component, signal.content.moves)
-        if isinstance(signal.content, Turned):
+        if isinstance(signal.content, TurnTaken):
             return time.next_turn(place)
         if isinstance(signal.content, Silenced) and isinstance(place, Control):
             return control.with_silence(place, signal.content)
@@ -199,7 +199,7 @@ class BrokerSystem:
         return value
 
     def record(self, history: Hashable, label: Hashable) -> Recorded:
-        """See :func:`kraftcheck.systems.brokers.history.record`, as far as it is judged."""
+        """See :func:`kraftcheck.systems.brokers.history.record`; with the violations that are checked."""
         found = histories.record(
             cast(History, history), cast(Label, label), self._serves_at_most, self._judged
         )

@@ -1,6 +1,6 @@
-"""What the controller or a broker process decided, in words that do not depend on the numbers of a situation.
+"""Decisions of the controller or a broker process in words, for decision tables.
 
-"It" is broker 1, which the decision tables are about.
+The words do not depend on the numbers of a situation. "It" is broker 1, the subject of the tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kraftcheck.systems.brokers.short_form import error_name
 
 #: The broker that tables are about.
 BROKER = 1
-#: What the word for a state is where a step does not change it.
+#: The word for a state that a step does not change.
 UNCHANGED = "as before"
 
 
@@ -53,7 +53,7 @@ UNCHANGED = "as before"
 
 
 def answer_of(before: Controller, effects: Iterable[ControllerEffect]) -> str:
-    """What is answered; ``none`` where nothing is."""
+    """The response of the controller; ``none`` without one."""
     for effect in effects:
         if isinstance(effect, StoreReply):
             return "written" if effect.response.written else "not written"
@@ -90,7 +90,7 @@ def _heartbeat_response(response: BrokerHeartbeatResponse) -> str:
 
 
 def held_broker(before: Controller, after: Controller) -> str:
-    """What the controller holds the broker to be, if that is different."""
+    """The state of the broker as the controller holds it after a step, if it differs from before."""
     if _held(before) == _held(after):
         return UNCHANGED
     if isinstance(after.durable, Store):
@@ -105,7 +105,7 @@ def held_broker(before: Controller, after: Controller) -> str:
 
 
 def _held(controller: Controller) -> tuple[object, ...]:
-    """All that the controller knows of the broker."""
+    """Everything that the controller knows of the broker."""
     if isinstance(controller.durable, Store):
         return views.is_legacy(controller, BROKER), views.remembered(controller, BROKER)
     return views.registration(controller, BROKER), views.session(controller, BROKER)
@@ -121,7 +121,7 @@ def _held_in_draft(before: Controller, after: Controller) -> str:
 
 
 def _time(was: int, now: int) -> list[str]:
-    """What became of a counter of ticks."""
+    """How a counter of ticks changed."""
     if was == now:
         return []
     return ["timer back at 0" if now == 0 else "timer runs on"]
@@ -139,7 +139,7 @@ def _session(was: Session | None, now: Session | None) -> str:
 
 
 def written(before: Store | MetadataLog, after: Store | MetadataLog) -> str:
-    """What is different of what is durable."""
+    """How the durable state changed."""
     parts = []
     if isinstance(before, Store) and isinstance(after, Store):
         was = next((each for each in before.registrations if each.broker == BROKER), None)
@@ -172,17 +172,15 @@ def _records(before: MetadataLog, after: MetadataLog) -> Iterator[str]:
 
 def _partition(was: Partition, now: Partition) -> Iterator[str]:
     if now.leader != was.leader:
-        yield (
-            "nobody leads" if now.leader is None else "it leads" if now.leader == BROKER else "another leads"
-        )
+        yield ("no leader" if now.leader is None else "it leads" if now.leader == BROKER else "another leads")
     if now.leader_epoch != was.leader_epoch:
         yield "next leader epoch"
-    gone, come = set(was.isr) - set(now.isr), set(now.isr) - set(was.isr)
-    if gone and come:
+    left, joined = set(was.isr) - set(now.isr), set(now.isr) - set(was.isr)
+    if left and joined:
         yield "ISR changes"
-    elif gone:
-        yield "it leaves the ISR" if gone == {BROKER} else "ISR shrinks"
-    elif come:
+    elif left:
+        yield "it leaves the ISR" if left == {BROKER} else "ISR shrinks"
+    elif joined:
         yield "ISR grows"
     if now.replicas != was.replicas or now.adding != was.adding:
         yield "reassignment ends"
@@ -191,21 +189,21 @@ def _partition(was: Partition, now: Partition) -> Iterator[str]:
 
 
 def controller_effects(effects: Iterable[ControllerEffect]) -> str:
-    """What the controller does besides answering and writing."""
+    """The effects of the controller other than responses and writes."""
     parts = []
     for effect in effects:
         if isinstance(effect, BrokerDeclared) and effect.broker == BROKER:
             parts.append(f"declares it {effect.state.name}")
         elif isinstance(effect, Tell):
-            parts.append("tells metadata")
+            parts.append("sends metadata")
     return ", ".join(dict.fromkeys(parts)) or "none"
 
 
 # A process.
 
 
-def deeds(effects: Iterable[BrokerEffect]) -> str:
-    """What a process does."""
+def broker_effects(effects: Iterable[BrokerEffect]) -> str:
+    """The effects of a process."""
     words = {
         FencedItself: "fences itself",
         Unfenced: "unfences itself",
@@ -231,14 +229,14 @@ def _sent(request: Request) -> str:
 
 
 def process_words(protocol: BrokerProtocol, before: Broker, broker: Broker) -> str:
-    """What a process is afterwards, and whether it serves, if that is different."""
+    """The state of a process after a step and whether it serves, if that differs from before."""
     words = _process(protocol, broker)
     return UNCHANGED if _process(protocol, before) == words else words
 
 
 def _process(protocol: BrokerProtocol, broker: Broker) -> str:
     if broker.ended:
-        return "gone"
+        return "ended"
     serves = "serves" if views.serves(protocol, broker) else "does not serve"
     if not protocol.is_draft:
         registered = "" if broker.epoch >= 0 else ", not registered"
@@ -248,7 +246,7 @@ def _process(protocol: BrokerProtocol, broker: Broker) -> str:
 
 
 def remembered_changes(was: Broker, now: Broker) -> str:
-    """What else is different in the memory of a process."""
+    """How the rest of the volatile state of a process changed."""
     if now.ended:
         return UNCHANGED
     parts = []
@@ -261,7 +259,7 @@ def remembered_changes(was: Broker, now: Broker) -> str:
     if now.epoch != was.epoch:
         parts.append("takes the broker epoch")
     if now.wish is not was.wish:
-        parts.append(f"wishes {now.wish.name}")
+        parts.append(f"requests {now.wish.name}")
     if now.superseded and not was.superseded:
         parts.append("superseded")
     parts += _changes(was, now)

@@ -1,4 +1,4 @@
-"""What steps of brokers need to know of their scenario."""
+"""What the steps of a scenario of brokers depend on."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ Listener = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """``protocol``: what everybody runs; ``nodes``: the nodes of the controller; ``places`` and ``ids``: what
-    components are called, and the broker ids of the processes among them, from the second component on;
-    ``legacy``: brokers that register with version 4. ``costs``: the budgets by name. ``replicas``: of all
-    ``partitions``. ``hand_over_survives``: whether B-20 is judged, instead of B-13. The rest: see
-    :class:`kraftcheck.systems.brokers.scenario.EnvironmentChoice`.
+    """What the steps of a scenario depend on.
+
+    ``protocol``: the variant; ``nodes``: the controller nodes; ``places``: the names of the components, the
+    controller first; ``ids``: the broker ids of the others; ``legacy``: the brokers that register with
+    version 4; ``costs``: the budgets by name; ``replicas``: those of every partition; ``hand_over_survives``:
+    B-20 is checked instead of B-13; ``listener`` receives every question to the reference. The other fields
+    are those of :class:`kraftcheck.systems.brokers.scenario.EnvironmentChoice`.
     """
 
     protocol: BrokerProtocol
@@ -89,11 +91,11 @@ class Wiring:
         return self.protocol.controller_timeout is not None
 
     def named(self, partition: Name) -> str:
-        """What tells a partition from others, where there are any."""
+        """The name of a partition if there are several, else nothing."""
         return f"{partition.topic}-{partition.index}" if len(self.partitions) > 1 else ""
 
     def price(self, budget: str) -> tuple[int, ...] | None:
-        """What doing something once costs; ``None``: it does not happen."""
+        """What one use of a budget costs; ``None``: it does not happen in this scenario."""
         if budget in self.unbounded:
             return ()
         return (self.costs[budget],) if budget in self.costs else None

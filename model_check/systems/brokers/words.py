@@ -18,18 +18,18 @@ from kraftcheck.systems.kraft.text.fields import NOTHING
 
 LEGEND = (
     "→controller sends to the controller; ←broker-1 receives from the process of broker 1; broker-1b: "
-    "another process with the id of broker 1. A life is an incarnation id (KIP-343) or a broker epoch "
-    "(KIP-631). Partition 'leader 1@2 isr 1,2 v3': led by broker 1 in leader epoch 2, partition epoch 3. "
-    "'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). The sender of an "
-    "'unanswerable' request does not await the answer. What is told of the past names processes by their "
-    "incarnation ids."
+    "another process with the id of broker 1. An incarnation is an incarnation id (KIP-343) or a broker "
+    "epoch (KIP-631). Partition 'leader 1@2 isr 1,2 v3': led by broker 1 in leader epoch 2, partition epoch "
+    "3. 'by' names the rules that decided, in order ('kraftcheck rules ID' prints one). The sender of an "
+    "'unanswerable' request no longer awaits the response. The history names processes by their incarnation "
+    "ids."
 )
 
-#: Fields of messages that the name of the message, or another field, says already.
+#: Fields of messages that follow from the name of the message or from another field.
 _LEFT_OUT = frozenset({"cluster_id", "recovering", "features"})
-#: What is durable is named, as it says which form this is: as in the short form of states.
+#: Durable states are named, as they tell the form of the protocol.
 _DURABLE: dict[type, str] = {Store: "store", MetadataLog: "metadata-log"}
-#: The partition that is meant where nothing else is said.
+#: The partition that need not be named.
 _USUAL = {"topic": "t", "index": 0}
 
 
@@ -51,7 +51,7 @@ def value_text(value: Any) -> str:
 
 
 def _parts(value: Any) -> Iterable[str]:
-    """The fields of a value that say something: those not at their default, and states of brokers."""
+    """The fields of a value that are not at their default, and all states of brokers."""
     defaults = {**field_defaults(type(value)), **_USUAL}
     for name in field_types(type(value)):
         part = getattr(value, name)
@@ -78,7 +78,7 @@ def fields(local: Control | Machine | Time) -> Mapping[str, str]:
 
 
 def _of_controller(controller: Controller) -> dict[str, str]:
-    active = "nobody" if controller.active is None else f"node {controller.active}"
+    active = "no controller" if controller.active is None else f"node {controller.active}"
     found = {"role": active, "process": "running", "epoch": str(controller.epoch)}
     durable = controller.durable
     found["registrations"] = value_text(durable.registrations)
@@ -92,7 +92,7 @@ def _of_controller(controller: Controller) -> dict[str, str]:
 
 
 def _partitions(partitions: Sequence[Partition | PartitionState]) -> str:
-    """Who leads, and the ISR; which partition it is only where there are several."""
+    """The leader and ISR of each partition; their names only if there are several."""
     return (
         "; ".join(
             (f"{each.topic}-{each.index} " if len(partitions) > 1 else "")
@@ -112,7 +112,7 @@ def _of_machine(machine: Machine) -> dict[str, str]:
         return {"role": NOTHING, "process": status, **found}
     found |= _of_broker(broker)
     found["committed"] = str(machine.committed)
-    found["followers"] = ", ".join(f"{who}@{life}:{end}" for who, life, end in machine.ends) or NOTHING
+    found["followers"] = ", ".join(f"{id}@{life}:{end}" for id, life, end in machine.ends) or NOTHING
     found["reads"] = value_text(machine.reads)
     return found
 
@@ -125,7 +125,7 @@ def _of_broker(broker: Broker) -> dict[str, str]:
         "process": "running",
         "epoch": str(broker.incarnation if broker.epoch < 0 else broker.epoch),
         "fenced": value_text(broker.fenced),
-        "wish": broker.wish.name.lower(),
+        "requested state": broker.wish.name.lower(),
         "controller": value_text(broker.controller),
         "controller epoch": str(broker.controller_epoch),
         "awaiting": value_text(broker.awaiting),
@@ -143,24 +143,25 @@ def _of_broker(broker: Broker) -> dict[str, str]:
 #: All fields that :func:`fields` may give, with "-" for blanks.
 FIELDS = (
     "role", "process", "epoch", "registrations", "brokers", "sessions", "end-offset", "partition", "link",
-    "log", "fenced", "wish", "controller", "controller-epoch", "awaiting", "ticks", "request-ticks", "offset",
-    "accepted", "superseded", "visible", "pending", "committed", "followers", "reads", "ahead",
+    "log", "fenced", "requested-state", "controller", "controller-epoch", "awaiting", "ticks",
+    "request-ticks", "offset", "accepted", "superseded", "visible", "pending", "committed", "followers",
+    "reads", "ahead",
 )  # fmt: skip
 
 
 def records(log: Sequence[Record]) -> str:
-    """Records by their leader epoch and who appended them: ``0 by broker-1, 1 by broker-2``."""
+    """Records by their leader epoch and the process that appended them: ``0 by broker-1, 1 by broker-2``."""
     return ", ".join(f"{each.epoch} by {each.by}" for each in log) or NOTHING
 
 
 def history_fields(history: History) -> Mapping[str, str]:
-    """What the properties remember of the past."""
+    """The history, as the properties need it."""
     return {
-        "lives": ", ".join(f"{life} of broker {broker}" for broker, life in history.lives) or NOTHING,
+        "newest incarnations": ", ".join(f"{each} of broker {id}" for id, each in history.newest) or NOTHING,
         "heartbeats unanswered": value_text(history.unanswered),
-        "held active": value_text(history.held),
+        "held active": value_text(history.active),
         "serving": value_text(history.serving),
-        "ticks since given up": ", ".join(f"{who} for {ticks}" for who, ticks in history.since) or NOTHING,
+        "inactive for": ", ".join(f"{id}: {ticks} ticks" for id, ticks in history.inactive_for) or NOTHING,
         "committed": records(history.committed),
     }
 

@@ -182,7 +182,7 @@ def test_a_session_that_ends_fences_its_own_broker_and_no_other() -> None:
 def judged_by_controller(
     before: Controller, event: ControllerEvent, outcome: ControllerOutcome, wiring: Any = WIRING
 ) -> set[str]:
-    return set(control_checks.judge(wiring, before, event, outcome).violations)
+    return set(control_checks.violations(wiring, before, event, outcome))
 
 
 def test_a_broker_that_was_never_heard_of_is_not_shown() -> None:

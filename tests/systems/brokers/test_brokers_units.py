@@ -32,11 +32,11 @@ from kraftcheck.systems.brokers.coverage import to_cover
 from kraftcheck.systems.brokers.history import (
     Crashed,
     Declared,
-    Heard,
+    HeartbeatAccepted,
     History,
-    Led,
-    Passed,
+    LaterProcessLeads,
     Served,
+    TickEnded,
     beginning,
     record,
 )
@@ -166,16 +166,16 @@ def test_a_leader_commits_what_all_of_the_isr_hold() -> None:
 
 
 def test_a_former_life_that_is_heard_after_a_later_one_violates() -> None:
-    after = record(History(), Heard(1, 2, 2), None, ALL).history
-    found = record(after, Heard(1, 1, 1), None, ALL)
+    after = record(History(), HeartbeatAccepted(1, 2, 2), None, ALL).history
+    found = record(after, HeartbeatAccepted(1, 1, 1), None, ALL)
     assert set(found.violations) == {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}
-    assert record(after, Heard(1, 3, 3), None, ALL).violations == ()
+    assert record(after, HeartbeatAccepted(1, 3, 3), None, ALL).violations == ()
 
 
 @pytest.mark.parametrize(
-    ("label", "goal"), [(Crashed(), names.GOAL_CRASH), (Led(), names.GOAL_LATER_LIFE_LEADS)]
+    ("label", "goal"), [(Crashed(), names.GOAL_CRASH), (LaterProcessLeads(), names.GOAL_LATER_LIFE_LEADS)]
 )
-def test_goals_of_crashes_need_something_committed(label: Crashed | Led, goal: str) -> None:
+def test_goals_of_crashes_need_something_committed(label: Crashed | LaterProcessLeads, goal: str) -> None:
     committed = History(committed=(Record(0, "broker-1"),))
     assert record(History(), label, None, frozenset()).goals == ()
     assert record(committed, label, None, frozenset()).goals == (goal,)
@@ -198,12 +198,12 @@ def test_a_broker_that_leads_nothing_waits_for_others_to_read_so() -> None:
 
 def test_ticks_count_from_the_declaration() -> None:
     history: Any = record(beginning((1,), (1,), 1, ALL), Declared(1, True), 1, ALL).history
-    first = record(history, Passed(), 1, ALL)
+    first = record(history, TickEnded(), 1, ALL)
     assert first.violations == () and first.goals == (f"{names.GOAL_SERVES}1",)
-    second = record(first.history, Passed(), 1, ALL)  # type: ignore[arg-type]
+    second = record(first.history, TickEnded(), 1, ALL)  # type: ignore[arg-type]
     assert second.violations == (names.SERVES_BRIEFLY,)
     fenced: Any = record(first.history, Served(1, False), 1, ALL).history  # type: ignore[arg-type]
-    assert record(fenced, Passed(), 1, ALL).violations == ()
+    assert record(fenced, TickEnded(), 1, ALL).violations == ()
 
 
 def test_each_value_belongs_to_its_kind() -> None:
@@ -246,7 +246,7 @@ def test_each_value_belongs_to_its_kind() -> None:
         ({"brokers": {"running": [1]}, "protocol": TIMED, "budgets": {"timeouts": 1}}, "counted in ticks"),
         ({"brokers": {"running": [1]}, "check": {"only": ["NoFatal"]}}, "of this kind judges NoFatal"),
         ({"brokers": {"running": [1]}, "check": {"goals": ["GoalX"]}}, "is no goal"),
-        ({"brokers": {"running": [1], "replicas": [2]}}, "none of it runs"),
+        ({"brokers": {"running": [1], "replicas": [2]}}, "none of its members runs"),
         (
             # It takes the place of ShutdownHandsLeadersOver, so that neither would be judged.
             {

@@ -10,15 +10,15 @@ from kraftcheck.checking.run import check
 from kraftcheck.checking.violations import least_kept
 from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.history import (
-    Answered,
     Declared,
     Ended,
-    Heard,
+    HeartbeatAccepted,
+    HeartbeatAnswered,
     History,
     Label,
-    Passed,
     Served,
     Started,
+    TickEnded,
     beginning,
     record,
 )
@@ -71,21 +71,28 @@ def test_a_process_that_was_displaced_serves_for_its_whole_time_out(budgets: dic
 
 
 def test_the_end_of_one_process_says_nothing_of_another() -> None:
-    history, broken = after(Declared(1, True), Started(2), Declared(2, False), Passed(), Ended(2))
+    history, broken = after(Declared(1, True), Started(2), Declared(2, False), TickEnded(), Ended(2))
     assert history.serving == (1,) and history.running == (1,) and not broken
-    assert after(Passed(), begin=history)[1] == [names.SERVES_BRIEFLY]
+    assert after(TickEnded(), begin=history)[1] == [names.SERVES_BRIEFLY]
 
 
 def test_an_answer_to_one_process_says_nothing_of_another() -> None:
-    waits, _ = after(Heard(1, 1, 1), Started(2), Heard(1, 2, 2), Answered(2))
+    waits, _ = after(HeartbeatAccepted(1, 1, 1), Started(2), HeartbeatAccepted(1, 2, 2), HeartbeatAnswered(2))
     assert waits.unanswered == (1,)
-    assert after(Served(1, False, lonely=True), begin=waits)[1] == []
-    told, _ = after(Answered(1), begin=waits)
-    assert after(Served(1, False, lonely=True), begin=told)[1] == [names.INACTIVE_BEFORE_FENCED]
+    assert after(Served(1, False, without_controller=True), begin=waits)[1] == []
+    told, _ = after(HeartbeatAnswered(1), begin=waits)
+    assert after(Served(1, False, without_controller=True), begin=told)[1] == [names.INACTIVE_BEFORE_FENCED]
 
 
 def test_of_a_process_that_is_gone_nothing_is_kept() -> None:
     """But for what the controller holds it to be, until it learns of its end."""
-    gone, broken = after(Heard(1, 1, 1), Ended(1), Heard(1, 1, 1), Passed(), Declared(1, True), Passed())
+    gone, broken = after(
+        HeartbeatAccepted(1, 1, 1),
+        Ended(1),
+        HeartbeatAccepted(1, 1, 1),
+        TickEnded(),
+        Declared(1, True),
+        TickEnded(),
+    )
     assert not broken
-    assert gone == History(lives=gone.lives)
+    assert gone == History(newest=gone.newest)

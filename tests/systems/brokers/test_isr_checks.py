@@ -154,7 +154,7 @@ def test_what_a_former_legacy_life_wrote_is_applied() -> None:
     )
     state = initial_states(system)[0]
     for action in (
-        "wishes for an ISR at broker-1 (1,2)",
+        "proposes an ISR at broker-1 (1,2)",
         "crash at broker-1",
         "start at broker-1",
         "StoreRegistration at controller (from broker-1)",

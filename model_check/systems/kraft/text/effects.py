@@ -5,27 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kraftcheck.reference.effects import (
-    AppendAccepted,
-    AppendBatch,
-    ArmTimer,
-    CallFailed,
-    DeleteBefore,
-    Effect,
-    Fatal,
-    Flush,
-    ForgetRequests,
-    HighWatermark,
-    LoadSnapshot,
-    Persist,
-    Reply,
-    Send,
-    Stop,
-    StoreSnapshot,
-    SuccessorBackoff,
-    Transition,
-    Truncate,
-)
+from kraftcheck.reference import effects
+from kraftcheck.reference.effects import Effect
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.replica import QuorumState
 from kraftcheck.systems.kraft.text.event import describe_message
@@ -43,9 +24,9 @@ def _batch(batch: Batch) -> str:
     return f"at offset {batch.base_offset}, epoch {batch.epoch}: {records}"
 
 
-def _duration(effect: ArmTimer) -> str:
+def _duration(effect: effects.ArmTimer) -> str:
     duration = effect.duration
-    if not isinstance(duration, SuccessorBackoff):
+    if not isinstance(duration, effects.SuccessorBackoff):
         return duration.value
     if duration.position == 0:
         return "no time at all, as the first successor"
@@ -54,30 +35,36 @@ def _duration(effect: ArmTimer) -> str:
     return f"the back-off of successor {duration.position + 1} of {duration.count}"
 
 
-def _dropped(effect: ForgetRequests) -> str:
+def _dropped(effect: effects.ForgetRequests) -> str:
     whose = "every node" if effect.node is None else f"node {effect.node}"
     return f"answers of {whose} to earlier requests are dropped from here on"
 
 
 #: By class of effect its label, and its text.
 _WORDS: Mapping[type, tuple[str, Callable[[Any], str]]] = {
-    Persist: ("persist", lambda effect: _quorum_state(effect.quorum_state)),
-    AppendBatch: ("append", lambda effect: _batch(effect.batch)),
-    Send: ("send", lambda effect: f"to {effect.to}: {describe_message(effect.request)}"),
-    Reply: ("reply", lambda effect: f"to {effect.to}: {describe_message(effect.response)}"),
-    ArmTimer: ("arm timer", lambda effect: f"{effect.timer.value}: {_duration(effect)}"),
-    Truncate: ("truncate", lambda effect: f"to offset {effect.offset}"),
-    Flush: ("flush", lambda effect: f"up to offset {effect.offset}"),
-    StoreSnapshot: ("snapshot", lambda effect: f"kept, {print_id(effect.snapshot.id)}"),
-    DeleteBefore: ("delete", lambda effect: f"the log before offset {effect.id.end_offset}"),
-    LoadSnapshot: ("load", lambda effect: f"snapshot {print_id(effect.snapshot.id)} in place of the log"),
-    Transition: ("transition", lambda effect: f"{effect.source} → {effect.target}, epoch {effect.epoch}"),
-    HighWatermark: ("commit", lambda effect: f"the high watermark is {effect.offset}"),
-    ForgetRequests: ("forget", _dropped),
-    AppendAccepted: ("accepted", lambda effect: f"the last record gets offset {effect.offset}"),
-    CallFailed: ("refused", lambda effect: effect.reason),
-    Fatal: ("exits", lambda effect: effect.sentence),
-    Stop: ("stop", lambda effect: "the graceful shutdown is complete"),
+    effects.Persist: ("persist", lambda effect: _quorum_state(effect.quorum_state)),
+    effects.AppendBatch: ("append", lambda effect: _batch(effect.batch)),
+    effects.Send: ("send", lambda effect: f"to {effect.to}: {describe_message(effect.request)}"),
+    effects.Reply: ("reply", lambda effect: f"to {effect.to}: {describe_message(effect.response)}"),
+    effects.ArmTimer: ("arm timer", lambda effect: f"{effect.timer.value}: {_duration(effect)}"),
+    effects.Truncate: ("truncate", lambda effect: f"to offset {effect.offset}"),
+    effects.Flush: ("flush", lambda effect: f"up to offset {effect.offset}"),
+    effects.StoreSnapshot: ("snapshot", lambda effect: f"kept, {print_id(effect.snapshot.id)}"),
+    effects.DeleteBefore: ("delete", lambda effect: f"the log before offset {effect.id.end_offset}"),
+    effects.LoadSnapshot: (
+        "load",
+        lambda effect: f"snapshot {print_id(effect.snapshot.id)} in place of the log",
+    ),
+    effects.Transition: (
+        "transition",
+        lambda effect: f"{effect.source} → {effect.target}, epoch {effect.epoch}",
+    ),
+    effects.HighWatermark: ("commit", lambda effect: f"the high watermark is {effect.offset}"),
+    effects.ForgetRequests: ("forget", _dropped),
+    effects.AppendAccepted: ("accepted", lambda effect: f"the last record gets offset {effect.offset}"),
+    effects.CallFailed: ("refused", lambda effect: effect.reason),
+    effects.Fatal: ("exits", lambda effect: effect.sentence),
+    effects.Stop: ("stop", lambda effect: "the graceful shutdown is complete"),
 }
 
 

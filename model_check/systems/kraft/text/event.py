@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from kraftcheck.reference import messages
 from kraftcheck.reference.events import (
     Append,
     BackoffExpired,
@@ -26,35 +27,7 @@ from kraftcheck.reference.events import (
     UpgradeKRaftVersion,
 )
 from kraftcheck.reference.log import SnapshotId
-from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    AddRaftVoterResponse,
-    AlterQuorumRequest,
-    AlterQuorumResponse,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    FindQuorumRequest,
-    FindQuorumResponse,
-    Message,
-    RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
-    ReplicaDescription,
-    Request,
-    UpdateRaftVoterRequest,
-    UpdateRaftVoterResponse,
-    VoteRequest,
-    VoteResponse,
-)
+from kraftcheck.reference.messages import Message, Request
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.types import INT64
 from kraftcheck.reference.voters import ReplicaKey
@@ -107,17 +80,17 @@ def _listens(field: str) -> Callable[[Mapping[str, Any], Any], Any]:
     return usual
 
 
-def _description(replica: ReplicaDescription) -> str:
+def _description(replica: messages.ReplicaDescription) -> str:
     known = (replica.end_offset, replica.last_fetch_time, replica.last_caught_up_time)
     return ":".join([print_key(replica.key), *("-" if value is None else str(value) for value in known)])
 
 
-def _read_description(text: str) -> ReplicaDescription | None:
+def _read_description(text: str) -> messages.ReplicaDescription | None:
     key, *rest = text.split(":")
     if len(rest) != 3:
         return None
     numbers = (None if part == "-" else ANY.read(part) for part in rest)
-    return ReplicaDescription(KEY.read(key), *numbers)
+    return messages.ReplicaDescription(KEY.read(key), *numbers)
 
 
 def _succeeds(fields: Mapping[str, Any]) -> bool:
@@ -156,7 +129,7 @@ def _count(key: str) -> Word:
 
 
 _WORDS: Mapping[type, tuple[Word, ...]] = {
-    VoteRequest: (
+    messages.VoteRequest: (
         _from("candidate"),
         _EPOCH,
         Word("last", ("end_offset", "last_epoch"), LAST, default=(0, 0), always=True),
@@ -165,8 +138,8 @@ _WORDS: Mapping[type, tuple[Word, ...]] = {
         _CLUSTER,
         _PARTITION,
     ),
-    BeginQuorumEpochRequest: (_from("leader"), _EPOCH, _LISTENS, _TO, _CLUSTER, _PARTITION),
-    EndQuorumEpochRequest: (
+    messages.BeginQuorumEpochRequest: (_from("leader"), _EPOCH, _LISTENS, _TO, _CLUSTER, _PARTITION),
+    messages.EndQuorumEpochRequest: (
         _from("leader"),
         _EPOCH,
         Word("endpoints", ("leader_endpoints",)),
@@ -174,7 +147,7 @@ _WORDS: Mapping[type, tuple[Word, ...]] = {
         _CLUSTER,
         _PARTITION,
     ),
-    FetchRequest: (
+    messages.FetchRequest: (
         _from("replica"),
         _EPOCH,
         _count("offset"),
@@ -184,7 +157,7 @@ _WORDS: Mapping[type, tuple[Word, ...]] = {
         _CLUSTER,
         _PARTITION,
     ),
-    FetchSnapshotRequest: (
+    messages.FetchSnapshotRequest: (
         _from("replica"),
         _EPOCH,
         Word("snapshot", default=SnapshotId(0, 0), always=True),
@@ -193,29 +166,29 @@ _WORDS: Mapping[type, tuple[Word, ...]] = {
         _CLUSTER,
         _PARTITION,
     ),
-    AddRaftVoterRequest: (
+    messages.AddRaftVoterRequest: (
         _VOTER,
         Word("endpoints", default=_listens("voter")),
         Word("timeout", ("timeout_ms",)),
         Word("ack-when-appended", ("ack_when_committed",), switch(inverted=True)),
         _CLUSTER,
     ),
-    RemoveRaftVoterRequest: (_VOTER, _CLUSTER),
-    UpdateRaftVoterRequest: (
+    messages.RemoveRaftVoterRequest: (_VOTER, _CLUSTER),
+    messages.UpdateRaftVoterRequest: (
         _from("voter"),
         _EPOCH,
         Word("kraft", ("min_kraft_version", "max_kraft_version"), KRAFT_RANGE, default=(0, 1), always=True),
         Word("endpoints", default=_listens("voter")),
         _CLUSTER,
     ),
-    ApiVersionsRequest: (),
-    DescribeQuorumRequest: (_PARTITION,),
-    AlterQuorumRequest: (Word("target", default=None), _CLUSTER),
-    FindQuorumRequest: (_from("replica"), Word("endpoints", default=_listens("replica"))),
-    VoteResponse: (*_ANSWER, Word("granted"), Word("pre-vote", syntax=optional(switch()))),
-    BeginQuorumEpochResponse: _ANSWER,
-    EndQuorumEpochResponse: _ANSWER,
-    FetchResponse: (
+    messages.ApiVersionsRequest: (),
+    messages.DescribeQuorumRequest: (_PARTITION,),
+    messages.AlterQuorumRequest: (Word("target", default=None), _CLUSTER),
+    messages.FindQuorumRequest: (_from("replica"), Word("endpoints", default=_listens("replica"))),
+    messages.VoteResponse: (*_ANSWER, Word("granted"), Word("pre-vote", syntax=optional(switch()))),
+    messages.BeginQuorumEpochResponse: _ANSWER,
+    messages.EndQuorumEpochResponse: _ANSWER,
+    messages.FetchResponse: (
         *_FETCHED,
         _HIGH_WATERMARK,
         Word("records", ("batches",), short_log.RECORDS),
@@ -223,15 +196,21 @@ _WORDS: Mapping[type, tuple[Word, ...]] = {
         Word("log-start", ("log_start_offset",)),
         Word("snapshot"),
     ),
-    FetchSnapshotResponse: (*_FETCHED, Word("snapshot"), Word("position"), Word("length"), Word("size")),
-    AddRaftVoterResponse: (_ONLY_ERROR,),
-    RemoveRaftVoterResponse: (_ONLY_ERROR,),
-    UpdateRaftVoterResponse: _ANSWER,
-    ApiVersionsResponse: (
+    messages.FetchSnapshotResponse: (
+        *_FETCHED,
+        Word("snapshot"),
+        Word("position"),
+        Word("length"),
+        Word("size"),
+    ),
+    messages.AddRaftVoterResponse: (_ONLY_ERROR,),
+    messages.RemoveRaftVoterResponse: (_ONLY_ERROR,),
+    messages.UpdateRaftVoterResponse: _ANSWER,
+    messages.ApiVersionsResponse: (
         Word("kraft", ("kraft_versions",), optional(KRAFT_RANGE), default=(0, 1), always=True),
         _ONLY_ERROR,
     ),
-    DescribeQuorumResponse: (
+    messages.DescribeQuorumResponse: (
         _ERROR,
         _TOP_ERROR,
         Word("epoch", always=_tells_leader),
@@ -240,8 +219,8 @@ _WORDS: Mapping[type, tuple[Word, ...]] = {
         Word("voters", syntax=_DESCRIPTIONS, always=_succeeds),
         Word("observers", syntax=_DESCRIPTIONS, always=_succeeds),
     ),
-    AlterQuorumResponse: (_ONLY_ERROR,),
-    FindQuorumResponse: (
+    messages.AlterQuorumResponse: (_ONLY_ERROR,),
+    messages.FindQuorumResponse: (
         _EPOCH,
         Word("leader"),
         _LISTENS,

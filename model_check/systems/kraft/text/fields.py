@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kraftcheck.reference import replica as roles
 from kraftcheck.reference.log import LeaderChange, Record, Value, VoterAssignment
-from kraftcheck.reference.replica import (
-    AddingVoter,
-    AlteringQuorum,
-    Candidate,
-    Follower,
-    Leader,
-    Progress,
-    Prospective,
-    RemovingVoter,
-    Replica,
-    Resigned,
-    VoterChange,
-)
+from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kraft.text.log import describe_log
 from kraftcheck.systems.kraft.text.style import (
@@ -85,17 +74,17 @@ def fields_of(replica: Replica) -> Mapping[str, str]:
 
 def _role_fields(replica: Replica) -> dict[str, str]:
     role = replica.role
-    if isinstance(role, Prospective | Candidate):
+    if isinstance(role, roles.Prospective | roles.Candidate):
         election = role.election
         frozen = {"electorate": print_numbers(election.voters)}
         tally = {"granted": print_numbers(election.granted), "rejected": print_numbers(election.rejected)}
-        endpoints = role.leader_endpoints if isinstance(role, Prospective) else ()
+        endpoints = role.leader_endpoints if isinstance(role, roles.Prospective) else ()
         return {
             **(frozen if election.voters != replica.voters.ids else {}),
             **tally,
             "leader endpoints": ENDPOINTS.show(endpoints),
         }
-    if isinstance(role, Follower):
+    if isinstance(role, roles.Follower):
         partial = role.fetching_snapshot
         return {
             "leader endpoints": ENDPOINTS.show(role.leader_endpoints),
@@ -103,9 +92,9 @@ def _role_fields(replica: Replica) -> dict[str, str]:
             **({"leader has updated": "yes"} if role.has_updated_leader else {}),
             **({} if partial is None else {"loads": f"{print_id(partial.id)} from {partial.position} on"}),
         }
-    if isinstance(role, Leader):
+    if isinstance(role, roles.Leader):
         return _leader_fields(role)
-    if isinstance(role, Resigned):
+    if isinstance(role, roles.Resigned):
         return {
             "unacknowledged": print_numbers(role.unacknowledged),
             "preferred successors": print_keys(role.preferred_successors),
@@ -113,7 +102,7 @@ def _role_fields(replica: Replica) -> dict[str, str]:
     return {}
 
 
-def _leader_fields(role: Leader) -> dict[str, str]:
+def _leader_fields(role: roles.Leader) -> dict[str, str]:
     pending = ("+".join(map(describe_record, records)) for records in role.pending)
     found = {
         "epoch start": str(role.epoch_start_offset),
@@ -129,17 +118,17 @@ def _leader_fields(role: Leader) -> dict[str, str]:
     return found | ({"alterations": " ".join(map(_alteration, role.alterations))} if role.alterations else {})
 
 
-def _voter_change(change: VoterChange | None) -> str:
+def _voter_change(change: roles.VoterChange | None) -> str:
     if change is None:
         return NOTHING
-    if isinstance(change, AddingVoter):
+    if isinstance(change, roles.AddingVoter):
         at = "asks what it supports" if change.offset is None else f"appended at {change.offset}"
         return f"adds {print_key(change.voter.key)} ({at})"
-    kind = "removes a voter" if isinstance(change, RemovingVoter) else "updates a voter"
+    kind = "removes a voter" if isinstance(change, roles.RemovingVoter) else "updates a voter"
     return f"{kind} (appended at {change.offset})"
 
 
-def _alteration(waiting: AlteringQuorum) -> str:
+def _alteration(waiting: roles.AlteringQuorum) -> str:
     target = "cancel" if waiting.target is None else print_numbers(waiting.target)
     return f"{target} ({'waits' if waiting.offset is None else f'appended at {waiting.offset}'})"
 
@@ -156,7 +145,7 @@ def describe_record(record: Record) -> str:
     return type(record).__name__
 
 
-def _progress(entry: Progress) -> str:
+def _progress(entry: roles.Progress) -> str:
     end = "?" if entry.end_offset is None else str(entry.end_offset)
     times = (entry.last_fetch_time, entry.last_caught_up_time)
     clock = "" if times == (None, None) else f"(fetched={times[0]} caught-up={times[1]})"
