@@ -254,19 +254,3 @@ def _memory() -> str:
     """
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return os.environ.get("SPARK_DRIVER_MEMORY") or f"{max(1024, total >> 22)}m"
-
-
-@contextmanager
-def sql_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Settings of Spark SQL in the context alone."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)

@@ -37,7 +37,7 @@ _WORDS = (
         "mutants",
         "--mutant",
         "ID|RULE",
-        "a mutant, or those of a rule; 'all'; 'none': the unchanged reference",
+        "a mutant, those of a rule, 'all', or 'none': the unchanged reference",
     ),
     ("bounds", "--bounds", "BOUNDS", "such as 'budgets.crashes=0..2 bounds.max-epoch=2'"),
     ("engines", "--engine", "ENGINE", "check or simulate"),

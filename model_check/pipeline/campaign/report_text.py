@@ -46,7 +46,7 @@ def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def _different(each: Data) -> Sequence[str]:
+def _different(each: Data) -> tuple[str, ...]:
     return (
         which(each),
         f"{each['verdict']}, expected {each['expected']}",
@@ -54,13 +54,14 @@ def _different(each: Data) -> Sequence[str]:
     )
 
 
-def _found(each: Data) -> Sequence[str]:
-    numbers = _number(each["steps"]), _number(each["cells"])
-    return each["property"], which(each), *numbers, each["expected"] or ""
+def _found(each: Data) -> tuple[str, ...]:
+    numbers = (_number(each["steps"]), _number(each["cells"]))
+    return (each["property"], which(each), *numbers, each["expected"] or "")
 
 
-def _limited(each: Data) -> Sequence[str]:
-    return which(each), _LIMITS.get(each["limit"], each["limit"]), *_measured(each)
+def _limited(each: Data) -> tuple[str, ...]:
+    limit: str = each["limit"]
+    return (which(each), _LIMITS.get(limit, limit), *_measured(each))
 
 
 #: Lists of the report: title, key, columns, and what stands there of an entry.
