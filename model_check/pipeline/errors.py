@@ -1,4 +1,4 @@
-"""Errors of Spark, of its Java process and of its tasks, each told in one sentence."""
+"""Errors of Spark, of its Java process and of its tasks, each as one sentence."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _MASTER = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+", re.
 #: Lines of a Java process that does not start.
 _MOST_LINES = 2_000
 _LEVEL = "spark.log.level"
-#: What Spark logs where nobody says otherwise.
+#: What Spark logs by default.
 _QUIET = Path(__file__).with_name("log4j2.properties")
 #: What every pipeline needs, whatever else the cluster's configuration says.
 _SETTINGS = {
@@ -115,7 +115,7 @@ def spark_session(
 
 def _not_of_gateway(record: logging.LogRecord) -> bool:
     """Whether a record is not the traceback that Py4J logs of an answer that did not come: at Ctrl-C, or
-    where Spark's process ends, both of which are told in a sentence.
+    where Spark's process ends, both of which become one sentence.
     """
     return "while sending command" not in str(record.msg)
 
@@ -248,25 +248,9 @@ def _stop(started: SparkSession | SparkContext) -> None:
 
 
 def _memory() -> str:
-    """The heap of a driver that does the executors' work as well: a quarter of what the machine has.
+    """The heap of a driver that does the executors' work too: a quarter of what the machine has.
 
     Spark's own default, 1 GiB, is for drivers that only divide the work.
     """
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return os.environ.get("SPARK_DRIVER_MEMORY") or f"{max(1024, total >> 22)}m"
-
-
-@contextmanager
-def sql_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Settings of Spark SQL in the context alone."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)

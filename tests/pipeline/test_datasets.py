@@ -16,7 +16,6 @@ import pytest
 from kraftcheck.pipeline.datasets import SUMS, Dataset, read, require_sums, sums_of, write, write_whole
 from kraftcheck.pipeline.errors import spark_errors
 from kraftcheck.pipeline.files import Files, exists
-from kraftcheck.pipeline.session import sql_settings
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.signals import ending
 
@@ -25,8 +24,8 @@ pytestmark = pytest.mark.spark
 VOTES = Dataset("votes", 2, "node int, epoch bigint")
 NUMBERS = Dataset("numbers", 1, "id bigint")
 ROWS = [(1, 5), (2, 7)]
-#: With many files, each of which makes the folder anew where it is gone.
-MANY = {"spark.sql.files.maxRecordsPerFile": "1"}
+#: With 1 there are many files, each of which makes the folder anew where it is gone.
+RECORDS = "spark.sql.files.maxRecordsPerFile"
 #: Seconds that a task writes, and after which it is interrupted.
 LONG, SOON = 8.0, 1.0
 
@@ -178,8 +177,10 @@ def test_a_signal_or_a_task_that_fails_leaves_nothing(
     if number is not None:
         threading.Timer(SOON, os.kill, (os.getpid(), number)).start()
     expected = spark_errors() if number is None else KeyboardInterrupt
-    with sql_settings(spark, MANY), ending(), pytest.raises(expected):
+    spark.conf.set(RECORDS, "1")
+    with ending(), pytest.raises(expected):
         write_whole(spark, str(tmp_path / "out"), _writes(spark, fails=number is None))
+    spark.conf.unset(RECORDS)
     assert not list(tmp_path.iterdir()) and time.monotonic() - begin < LONG
     time.sleep(0.5)
     assert not list(tmp_path.iterdir()) and spark.range(3).count() == 3

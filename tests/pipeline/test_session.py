@@ -175,7 +175,8 @@ def test_workers_of_a_local_session_have_no_archives(spark: Any) -> None:
 
 @contextmanager
 def _command(*words: str, mark: str = "") -> Iterator[subprocess.Popen[str]]:
-    settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"]
+    quick = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"
+    settings = [f"--conf={each}" for each in (quick, "spark.ui.enabled=false", "spark.driver.host=127.0.0.1")]
     kept = {name: value for name, value in os.environ.items() if "_CONF_DIR" not in name}
     with subprocess.Popen(
         [sys.executable, "-m", "kraftcheck", "pipeline", *words, *settings],

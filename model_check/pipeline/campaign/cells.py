@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 Engine = Literal["check", "simulate"]
 
-#: The reference as it is, as a coordinate; and what the scenario itself says of its protocol and bounds.
+#: The unchanged reference, as a coordinate; and what the scenario itself says of its protocol and bounds.
 NO_MUTANT = "none"
 AS_WRITTEN = "scenario"
 #: The form of cells; part of their ids.
@@ -19,7 +19,7 @@ FORM = 1
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a cell gives up: seconds of wall time, resident bytes, distinct states (``None``: any number)."""
+    """Where a cell ends: seconds of wall time, resident bytes, distinct states (``None``: any number)."""
 
     seconds: int
     memory: int
@@ -60,7 +60,7 @@ class Cell:
 
     @cached_property
     def expected(self) -> str | None:
-        """What is expected to be found, in words; ``None`` where nobody knows."""
+        """What is expected to be found, in words; ``None`` where that is not known."""
         if not self.expects:
             return None
         if self.mutant_content is not None:
@@ -70,7 +70,7 @@ class Cell:
 
     @property
     def control(self) -> Cell:
-        """The reference as it is in the same place; whether its coverage is noted makes no difference."""
+        """The unchanged reference in the same place; whether its coverage is noted makes no difference."""
         return replace(
             self,
             mutant=NO_MUTANT,

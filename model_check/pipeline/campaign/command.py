@@ -34,7 +34,12 @@ _WORDS = (
         "VARIANT",
         "a preset and switches, as 'kip595 follower-pre-vote=never'",
     ),
-    ("mutants", "--mutant", "ID|RULE", "a mutant, or those of a rule; 'all'; 'none': the reference as it is"),
+    (
+        "mutants",
+        "--mutant",
+        "ID|RULE",
+        "a mutant, those of a rule, 'all', or 'none': the unchanged reference",
+    ),
     ("bounds", "--bounds", "BOUNDS", "such as 'budgets.crashes=0..2 bounds.max-epoch=2'"),
     ("engines", "--engine", "ENGINE", "check or simulate"),
 )

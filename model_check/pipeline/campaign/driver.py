@@ -29,7 +29,7 @@ def run(
     sources: str,
     progress: Callable[[int], None],
 ) -> None:
-    """Run ``cells`` and keep what they find in ``store``; ``progress`` is told how many are finished.
+    """Run ``cells`` and keep what they find in ``store``; ``progress`` gets the number of finished cells.
 
     Raises InputError where the executors cannot run them.
     """

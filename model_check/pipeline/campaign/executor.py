@@ -1,4 +1,4 @@
-"""What a Spark task does with its cells: hand them to a server beside it, one after the other."""
+"""What a Spark task does with its cells: it hands them to a server process, one after the other."""
 
 from __future__ import annotations
 

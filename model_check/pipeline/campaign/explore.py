@@ -1,4 +1,4 @@
-"""What a cell finds: run in a process that becomes the mutant before it imports the reference."""
+"""What a cell finds, in a process that becomes the mutant before it explores."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MOST_TRACE = 4_000_000
 
 
 def run(cell: Cell, tell: Tell, image: Image | None = None) -> None:
-    """Run ``cell`` and ``tell`` what it finds, and again with counterexamples once they are told.
+    """Run ``cell`` and ``tell`` what it finds, and again when the counterexamples are there.
 
-    What is told has the columns of the data set of cells that speak of the exploration. ``image``: this
+    The results have the columns of the data set of cells that are about the exploration. ``image``: this
     process has imported the reference.
     """
     try:

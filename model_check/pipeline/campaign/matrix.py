@@ -36,7 +36,7 @@ _VERDICTS: dict[str, Any] = {"verdict": "holds"}
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 Words = Annotated[tuple[Text, ...], Field(strict=False)]
 Number = Annotated[int, Field(ge=1, le=10**12)]
-#: Told what somebody should know, in a sentence.
+#: Gets a sentence for the user.
 Note = Callable[[str], None]
 
 
@@ -50,8 +50,8 @@ class Matrix(_Table):
     scenarios, tags: names, files and tags. protocols: a preset and switches ("kip595
     follower-pre-vote=never", "shipped alter-partition-version=2"), or "scenario", what the scenario says, and
     switches. mutants: "none", "all", or words as ``kraftcheck mutate`` takes them; wherever one of them runs
-    the reference as it is runs as well. mutants_in: with "own" each mutant runs in the scenario that it
-    names, each property that it is to violate judged alone, beside that scenario without it. bounds:
+    the unchanged reference runs as well. mutants_in: with "own" each mutant runs in the scenario that it
+    names, each property that it must violate judged alone, next to that scenario without it. bounds:
     "budgets.crashes=2 bounds.max-epoch=2..4", a range stands for all its numbers. seeds, walks, depth: of
     random walks ("0..99").
     """
@@ -140,7 +140,7 @@ def find_campaign(word: str) -> Campaign:
 
 
 def expand(campaign: Campaign, note: Note = lambda sentence: None) -> list[Cell]:
-    """The cells of ``campaign``, each once, in the order of the file. ``note`` is told in a sentence which
+    """The cells of ``campaign``, each once, in the order of the file. ``note`` gets a sentence on the
     pairs of coordinates do not apply to each other, if there are some. Raises InputError.
     """
     found: dict[Cell, None] = {}
@@ -255,7 +255,7 @@ def _scenarios(matrix: Matrix, known: dict[str, Scenario]) -> list[Scenario]:
 def _require_one_of_a_name(scenario: Scenario, known: dict[str, Scenario]) -> None:
     """Note ``scenario`` in ``known``. Raises InputError where another one there is called the same.
 
-    What is found is told by the names of scenarios.
+    The report names scenarios only.
     """
     other = known.setdefault(scenario.name, scenario)
     if other != scenario:

@@ -13,7 +13,7 @@ from kraftcheck.pipeline.campaign.cells import NO_MUTANT
 
 Row = dict[str, Any]
 
-_REFERENCE = "the reference as it is"
+_REFERENCE = "the unchanged reference"
 
 
 class Place(NamedTuple):
@@ -135,7 +135,7 @@ def _why(cell: Row, control: Row | None, violated: Sequence[Row], new: Sequence[
             f"{control['violated'][0]['property']} there"
         )
     if violated and cell["judged_to"] is not None:
-        return f"ends at {violated[0]['property']} there, which {_REFERENCE} violates as well"
+        return f"ends at {violated[0]['property']} there, which {_REFERENCE} violates too"
     if cell["engine"] == "check" and not cell["eventually_judged"]:
         because = f"it violates {violated[0]['property']}, as {_REFERENCE} does" if violated else ""
         because = f"{cell['limit']} reached" if cell["limit"] else because

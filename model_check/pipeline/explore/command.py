@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-states", type=positive, metavar="N", help="give up after N states")
     parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
     parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples as well")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples too")
 
 
 def _count(text: str) -> int:

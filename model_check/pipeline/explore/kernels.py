@@ -26,27 +26,12 @@ _MOST_SLOTS = 1 << 32
 
 
 @compiled
-def first_of_each(fps, keys, kept):
-    """``kept[i]`` becomes 1 where no earlier fingerprint is the same; returns how many there are.
-
-    ``keys``: uint64, zeroed, longer than ``fps``; ``kept``: uint8, zeroed.
-    """
-    found = 0
-    for i in range(fps.shape[0]):
-        key = fps[i]
-        if key == 0:
-            key = np.uint64(1)
-        slot = probe(keys, key)
-        if keys[slot] == 0:
-            keys[slot] = key
-            kept[i] = 1
-            found += 1
-    return found
-
-
-@compiled
 def enter(fps, keys, places, new):
-    """As :func:`first_of_each`; ``places[slot]`` (int64) becomes the index of the fingerprint there."""
+    """``new[i]`` becomes 1 where no earlier fingerprint is the same, and ``places[slot]`` (int64) the index
+    of the fingerprint in this slot of ``keys``.
+
+    ``keys``: uint64, zeroed, longer than ``fps``; ``new``: uint8, zeroed.
+    """
     for i in range(fps.shape[0]):
         key = fps[i]
         if key == 0:
@@ -127,14 +112,6 @@ def slots_for(count: int) -> int:
     return slots
 
 
-def unique(fps: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The indices of the first of each fingerprint, ascending."""
-    kept = np.zeros(len(fps), np.uint8)
-    first_of_each(fps, np.zeros(slots_for(len(fps)), np.uint64), kept)
-    found: NDArray[np.int64] = np.flatnonzero(kept)
-    return found
-
-
 def split(
     fps: NDArray[np.uint64], parts: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
@@ -158,3 +135,9 @@ class Candidates:
     def strike_out(self, visited: NDArray[np.uint64]) -> None:
         """Those of ``visited`` are not new."""
         strike_out(visited, self._keys, self._places, self.new, self._heads)
+
+
+def unique(fps: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The indices of the first of each fingerprint, ascending."""
+    found: NDArray[np.int64] = np.flatnonzero(Candidates(fps).new)
+    return found

@@ -46,7 +46,7 @@ class Delta:
 
 
 class Appended:
-    """Tells what was appended to tables since it was asked last."""
+    """What was appended to tables since the last time."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -56,7 +56,7 @@ class Appended:
 
     @property
     def any(self) -> bool:
-        """Whether there is something that was not told yet."""
+        """Whether something was appended since."""
         tables = self._tables
         return (
             not self._begun

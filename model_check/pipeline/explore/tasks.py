@@ -2,7 +2,7 @@
 
 Arrow tables come in and go out; what a task needs besides travels in :class:`Job`. Every function gives the
 same for the same states, whatever the process that runs it knows already: newer tables only have more in
-them, and those rows of a level whose steps were unknown are told apart by the driver.
+them, and the driver distinguishes those rows of a level whose steps were unknown.
 """
 
 from __future__ import annotations

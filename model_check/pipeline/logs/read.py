@@ -62,7 +62,7 @@ class Rows:
 
 
 class Recorder(Cluster):
-    """Compares nodes as :class:`Cluster` does, and keeps as rows what it is told."""
+    """Compares nodes as :class:`Cluster` does, and keeps the facts as rows."""
 
     def __init__(self, findings: Findings, rows: Rows) -> None:
         super().__init__(findings)

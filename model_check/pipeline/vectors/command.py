@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"explore each scenario up to N distinct states (default: {MAX_STATES})",
     )
     parser.add_argument(
-        "--parquet", metavar="PATH", help="write candidates and vectors as Parquet below this folder as well"
+        "--parquet", metavar="PATH", help="write candidates and vectors as Parquet into this new folder, too"
     )
     add_session_options(parser)
 

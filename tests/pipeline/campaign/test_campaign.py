@@ -26,6 +26,7 @@ from kraftcheck.pipeline.datasets import SUMS
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.sources import source_digest
 from kraftcheck.systems.scenario import find
+from tests.pipeline.explore.test_clusters import executors
 
 ONE = Campaign.model_validate({"matrix": [{"scenarios": ["single-voter"]}]})
 MUTANT = "vote-for-an-id"
@@ -271,6 +272,7 @@ def _start(results: Path, campaign: str, master: str, *more: str) -> subprocess.
         env={**os.environ, "PYTHONPATH": root},
         stdout=subprocess.DEVNULL,
         cwd=results.parent,
+        start_new_session=True,
     )
 
 
@@ -317,34 +319,12 @@ def test_an_executor_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     running = _start(results, str(file), "local-cluster[2,1,2048]")
     while not _finished(results) and running.poll() is None:
         time.sleep(0.5)
-    own = [pid for pid in _processes("CoarseGrainedExecutorBackend") if _descends(pid, running.pid)]
+    own = executors(running.pid)
     assert own
     os.kill(own[0], signal.SIGKILL)
     assert running.wait() == 0
     rows = _finished(results)
     assert len(rows) == len(dict(rows)) == 60
-
-
-def _processes(word: str) -> list[int]:
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if word.encode() in (place / "cmdline").read_bytes():
-                found.append(int(place.name))
-        except OSError:
-            continue
-    return found
-
-
-def _descends(pid: int, ancestor: int) -> bool:
-    while pid > 1:
-        if pid == ancestor:
-            return True
-        try:
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            return False
-    return False
 
 
 @pytest.mark.spark

@@ -35,8 +35,8 @@ OPEN = {"verdict": "undetermined", "limit": "max_states"}
 FAILED, INVALID = {"verdict": "failed", "error": "broken"}, {"verdict": "invalid", "error": "contradicts"}
 NOT_JUDGED = {"eventually_judged": False}
 SAFETY = ("P", "safety", 4)
-UNKNOWN = "violates Q; that the reference as it is does not is not known, as it violates P there"
-SAME = "ends at P there, which the reference as it is violates as well"
+UNKNOWN = "violates Q; that the unchanged reference does not is not known, as it violates P there"
+SAME = "ends at P there, which the unchanged reference violates too"
 
 PLANNED, FINISHED = dict.fromkeys(PLAN.names), dict.fromkeys(CELLS.names)
 
@@ -44,11 +44,11 @@ PLANNED, FINISHED = dict.fromkeys(PLAN.names), dict.fromkeys(CELLS.names)
 CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
     "killed": (HOLDS, ends("Q", 9), "killed", None),
     "survives": (HOLDS, HOLDS, "survived", None),
-    "no-control": (None, ends("Q", 4), "undetermined", "the reference as it is has not run there"),
-    "no-control-holds": (None, HOLDS, "undetermined", "the reference as it is has not run there"),
-    "control-fails": (FAILED, ends("Q", 4), "undetermined", "the reference as it is has failed there"),
-    "control-invalid": (INVALID, ends("Q", 4), "undetermined", "the reference as it is is invalid there"),
-    "control-open": (OPEN, ends("Q", 4), "undetermined", "the reference as it is: max_states reached there"),
+    "no-control": (None, ends("Q", 4), "undetermined", "the unchanged reference has not run there"),
+    "no-control-holds": (None, HOLDS, "undetermined", "the unchanged reference has not run there"),
+    "control-fails": (FAILED, ends("Q", 4), "undetermined", "the unchanged reference has failed there"),
+    "control-invalid": (INVALID, ends("Q", 4), "undetermined", "the unchanged reference is invalid there"),
+    "control-open": (OPEN, ends("Q", 4), "undetermined", "the unchanged reference: max_states reached there"),
     "same": (ends("P", 4), ends("P", 4), "undetermined", SAME),
     "same-whole": (violates(SAFETY), violates(SAFETY), "survived", None),
     "in-time": (ends("P", 4), ends("Q", 4), "killed", None),
@@ -74,7 +74,7 @@ CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
         violates(SAFETY) | NOT_JUDGED,
         violates(SAFETY) | NOT_JUDGED,
         "undetermined",
-        "eventually properties were not judged there: it violates P, as the reference as it is does",
+        "eventually properties were not judged there: it violates P, as the unchanged reference does",
     ),
     "goal-not-judged": (
         violates(("P", "goal", None)),
