@@ -16,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from kraftcheck.cli import main as cli
 from kraftcheck.cli.main import COMMANDS, main
 from kraftcheck.engine import jit
-from kraftcheck.support import failures
+from kraftcheck.support import exit_codes, failures
 from kraftcheck.support.errors import DiskError, InputError
 from kraftcheck.support.files import TemporaryFolder
 from kraftcheck.support.java import find_java
@@ -248,7 +247,7 @@ def test_version(words: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_only_verdicts_have_status_1() -> None:
     """No command raises ``SystemExit(1)``, or returns a plain 1."""
-    assert cli.EXIT_DIFFERS == 1
+    assert exit_codes.EXIT_DIFFERS == 1
     for name in COMMANDS:
         text = (ROOT / "model_check" / "cli" / "commands" / f"{name}.py").read_text(encoding="utf-8")
         assert "SystemExit" not in text and "sys.exit" not in text and "return 1\n" not in text

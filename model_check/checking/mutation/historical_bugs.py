@@ -67,7 +67,7 @@ class _File(BaseModel):
 def shipped() -> dict[str, Bug]:
     """The historical bugs by id, in the file's order. Raises InputError if the file is damaged."""
     try:
-        text = (resources.files("model_check") / FILE).read_text(encoding="utf-8")
+        text = (resources.files("kraftcheck.checking.mutation") / FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{FILE}: cannot be read ({error}); restore the file.") from None
     bugs = read_toml(_File, text, FILE, "correct it").bug
