@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kraftcheck.evidence.recordings.configuration import Config, NodeConfig
 from kraftcheck.evidence.recordings.cut import POINTS
 from kraftcheck.evidence.recordings.found import Found
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.lines import NodeConfig
+from kraftcheck.evidence.recordings.recording import Config, Event
 
 #: Why a process ends.
 REASONS = frozenset({"killed", "stopped", "fatal", *POINTS})

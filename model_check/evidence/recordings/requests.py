@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kraftcheck.evidence.recordings.recording import Message, Sent
+from kraftcheck.evidence.recordings.lines import Sent
+from kraftcheck.evidence.recordings.recording import Message
 
 
 class Requests:
