@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from kraftcheck.evidence.logs.fleet import Cluster
-from kraftcheck.evidence.recordings.cut import POINTS
+from kraftcheck.evidence.recordings.processes import POINTS
 from kraftcheck.reference.replica import Leader
 
 #: Between two things that happen to a cluster, on average, in ms.

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kraftcheck.evidence.recordings.exceptions import SPINNING, UNKNOWN_FIELD
-from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.known import KnownBatches
 from kraftcheck.evidence.recordings.lines import STEPS
 from kraftcheck.evidence.recordings.nodes import NodeRun
-from kraftcheck.evidence.recordings.outcome import Difference, Verdict
+from kraftcheck.evidence.recordings.outcome import Difference, Found, Verdict
 from kraftcheck.evidence.recordings.processes import Processes
 from kraftcheck.evidence.recordings.recording import Config, Event, Recording
 from kraftcheck.evidence.recordings.spacing import Spacing

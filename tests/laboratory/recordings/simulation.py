@@ -135,7 +135,7 @@ class Simulation(Processes):
 
     def crash_at(self, id: int, point: str) -> None:
         """The process ends when it reaches the crash point next
-        (:data:`kraftcheck.evidence.recordings.cut.POINTS`).
+        (:data:`kraftcheck.evidence.recordings.processes.POINTS`).
         """
         self.nodes[id].crash_at = point
 
