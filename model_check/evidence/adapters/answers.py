@@ -1,18 +1,74 @@
-"""What an adapter says: the handshake and the answers, read strictly where the driver relies on them."""
+"""What an adapter says: the handshake and the answers, read strictly where the driver relies on them.
+
+The types of their lines are types of msgspec; :func:`schema` gives them as a JSON Schema.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.json import schema_components
 
 from kraftcheck.evidence.adapters.process import AdapterError
-from kraftcheck.evidence.adapters.shown_state import require_numbers, require_state
 from kraftcheck.evidence.adapters.wire import EFFECTS, EVENTS, PROTOCOL, STATE
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Fields, Json, typed
+from kraftcheck.evidence.recordings.lines import State, names
+from kraftcheck.reference.types import INT64
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 
-_CAPABILITIES = frozenset({"events", "effects", "state", "ordered"})
+
+def _one_of(words: tuple[str, ...]) -> Meta:
+    """For the schema alone; the sentence about another word lists those that are known."""
+    return Meta(extra_json_schema={"enum": list(words)})
+
+
+class _Shown(Struct):
+    """What the adapter supports, and what it shows of a step."""
+
+    events: list[Annotated[str, _one_of(EVENTS)]]
+    effects: list[Annotated[str, _one_of(EFFECTS)]]
+    state: list[Annotated[str, _one_of(STATE)]]
+    ordered: bool = True
+
+
+class _Hello(Struct):
+    """The answer to the handshake."""
+
+    id: int
+    protocol: Annotated[int, Meta(extra_json_schema={"const": PROTOCOL})]
+    name: str
+    capabilities: _Shown
+
+
+_Effect = Annotated[
+    dict[str, Any],
+    Meta(extra_json_schema={"required": ["effect"], "properties": {"effect": {"enum": list(EFFECTS)}}}),
+]
+
+
+class _Line(Struct):
+    """The answer to a step: effects in order and the state afterwards, or why there is none."""
+
+    id: int
+    effects: list[_Effect] = []
+    state: State | UnsetType = UNSET
+    unsupported: str | UnsetType = UNSET
+    error: str | UnsetType = UNSET
+
+
+def schema() -> Json:
+    """The JSON Schema of the lines that an adapter writes."""
+    lines, components = schema_components([_Hello, _Line], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A line of an adapter, drive protocol {PROTOCOL}",
+        "anyOf": list(lines),
+        "$defs": components,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +118,29 @@ def read_hello(line: str) -> Capabilities:
                 f"speaks version {version} of the drive protocol, and this is version {PROTOCOL}; "
                 "use an adapter of this version (docs/drive.md)"
             )
-        shown = fields.inner("capabilities")
+        hello: _Hello = typed(fields.values, _Hello, fields.where)
+        shown = hello.capabilities
         return Capabilities(
-            name=fields.text("name"),
-            events=_names(shown, "events", EVENTS, needed=("start",)),
-            effects=_names(shown, "effects", EFFECTS),
-            state=_names(shown, "state", STATE),
-            ordered=shown.flag("ordered", True),
-            not_known=tuple(sorted(shown.values.keys() - _CAPABILITIES)),
+            name=hello.name,
+            events=_known("events", shown.events, EVENTS, needed=("start",)),
+            effects=_known("effects", shown.effects, EFFECTS),
+            state=_known("state", shown.state, STATE),
+            ordered=shown.ordered,
+            not_known=tuple(sorted(fields.values["capabilities"].keys() - names(_Shown))),
         )
-    except AdapterError:
-        raise
     except InputError as error:
-        raise AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}") from None
+        raise _wrong(error) from None
 
 
-def _names(shown: Fields, key: str, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> frozenset[str]:
-    found = shown.items(key)
-    for name in found:
-        if not isinstance(name, str) or name not in known:
-            raise InputError(f"{shown.where}: capabilities.{key}: expected names of {', '.join(known)}")
+def _known(
+    key: str, found: list[str], known: tuple[str, ...], needed: tuple[str, ...] = ()
+) -> frozenset[str]:
+    if not set(found) <= set(known):
+        raise InputError(f"the handshake: capabilities.{key}: expected names of {', '.join(known)}")
     for name in needed:
         if name not in found:
             raise InputError(
-                f"{shown.where}: capabilities.{key}: an adapter without {name!r} cannot be driven"
+                f"the handshake: capabilities.{key}: an adapter without {name!r} cannot be driven"
             )
     return frozenset(found)
 
@@ -93,26 +148,40 @@ def _names(shown: Fields, key: str, known: tuple[str, ...], needed: tuple[str, .
 def read_answer(line: str, number: int) -> Answer:
     """The answer to question ``number``. Raises AdapterError."""
     fields = _object(line, number, f"answer {number}")
+    where = fields.where
     try:
-        if "error" in fields:
-            raise AdapterError(f"answered with an error: {fields.text('error')[:300]}")
-        if "unsupported" in fields:
-            return Answer((), {}, fields.text("unsupported"))
-        effects = tuple(each.values for each in fields.objects("effects", []))
-        for index, effect in enumerate(effects):
-            kind = effect.get("effect")
-            if not isinstance(kind, str) or kind not in EFFECTS:
-                raise InputError(
-                    f"{fields.where}: effects[{index}].effect: expected one of {', '.join(EFFECTS)}"
-                )
-        state = fields.inner("state").values if "state" in fields else {}
-        require_numbers(fields.where, effects)
-        require_state(fields.where, state)
-        return Answer(effects, state)
-    except AdapterError:
-        raise
+        answer: _Line = typed(fields.values, _Line, where)
+        if isinstance(answer.error, str):
+            raise AdapterError(f"answered with an error: {answer.error[:300]}")
+        if isinstance(answer.unsupported, str):
+            return Answer((), {}, answer.unsupported)
+        for index, effect in enumerate(answer.effects):
+            if effect.get("effect") not in EFFECTS:
+                raise InputError(f"{where}: effects[{index}].effect: expected one of {', '.join(EFFECTS)}")
+        state = fields.values.get("state", {})
+        _require_numbers(where, [answer.effects, state])
+        return Answer(tuple(answer.effects), state)
     except InputError as error:
-        raise AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}") from None
+        raise _wrong(error) from None
+
+
+def _wrong(error: InputError) -> AdapterError:
+    if isinstance(error, AdapterError):
+        return error
+    return AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}")
+
+
+def _require_numbers(where: str, value: Json) -> None:
+    """Raise InputError if there is a number in ``value``, at any depth, that no field of Kafka can hold."""
+    left = [value]
+    while left:
+        found = left.pop()
+        if isinstance(found, dict):
+            left.extend(found.values())
+        elif isinstance(found, list):
+            left.extend(found)
+        elif isinstance(found, int) and not -INT64 - 1 <= found <= INT64:
+            raise InputError(f"{where}: the number {str(found)[:24]} has more than 64 bits.")
 
 
 def _object(line: str, number: int, where: str) -> Fields:

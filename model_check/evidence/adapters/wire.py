@@ -6,9 +6,12 @@ Requests, responses, records and states have the form in which recordings of pro
 
 from __future__ import annotations
 
+from msgspec.structs import fields as struct_fields
+
 from kraftcheck.evidence.adapters.asked import Question, times_of
 from kraftcheck.evidence.adapters.stimuli import Crash, Start
 from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.lines import State
 from kraftcheck.evidence.recordings.wire import api_of, read_message, write_message
 from kraftcheck.evidence.recordings.wire_codec import directory, uuid
 from kraftcheck.evidence.recordings.wire_records import (
@@ -93,13 +96,8 @@ EFFECTS = (
     "stop", "fatal",
 )  # fmt: skip
 
-#: The fields of the state that an adapter may show: those of
-#: kraftcheck.evidence.recordings.state.encode_state.
-STATE = (
-    "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "logStart", "snapshot", "voters",
-    "votersOffset", "kraftVersion", "isVoter", "election", "epochStart", "progress", "unacked", "pendingAdd",
-    "pendingRemove", "resignRequested", "fetchingSnapshot", "preferredSuccessors", "shuttingDown",
-)  # fmt: skip
+#: The fields of the state that an adapter may show.
+STATE = tuple(each.encode_name for each in struct_fields(State))
 
 #: Switches of the protocol that are configuration to an implementation, and what it calls them.
 CONFIGURED = {

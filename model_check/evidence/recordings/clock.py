@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.config import Times, connection_span, span
 from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff

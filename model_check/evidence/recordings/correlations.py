@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kraftcheck.evidence.recordings import effects as shown
-from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.host import Host
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, Message
 from kraftcheck.reference.effects import Effect, Send
 from kraftcheck.reference.frozen import replace

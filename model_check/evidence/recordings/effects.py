@@ -13,9 +13,10 @@ from kraftcheck.evidence.recordings.exceptions import (
     VOTER_ORDER,
 )
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.lines import Sent
 from kraftcheck.evidence.recordings.network_layer import UNSUPPORTED, is_older
-from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message, Sent
+from kraftcheck.evidence.recordings.outcome import Found
+from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message
 from kraftcheck.evidence.recordings.sizes import size_of
 from kraftcheck.evidence.recordings.state import differences, same
 from kraftcheck.evidence.recordings.wire import ERROR_TEXT, VERSIONS, api_of, at_version, write_message

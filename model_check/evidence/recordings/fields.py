@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from kraftcheck.support.errors import InputError
 
 Json = Any
+T = TypeVar("T")
 
 _NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a fraction"}
 
@@ -123,3 +127,37 @@ class Fields:
 
 def _name(value: Json) -> str:
     return "null" if value is None else _NAMES.get(type(value), str(value).lower())
+
+
+# Values of a type.
+
+_WORDS = {
+    "int": "an integer", "str": "a string", "bool": "true or false", "float": "a number",
+    "object": "an object", "array": "a list", "null": "null",
+}  # fmt: skip
+
+
+def typed(data: Json, kind: type[T] | Any, where: str) -> T:
+    """``data`` as a value of ``kind``, a type of msgspec. Raises InputError, which names the field."""
+    try:
+        found: T = msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {_sentence(str(error))}.") from None
+    return found
+
+
+def _sentence(error: str) -> str:
+    """What msgspec says, in our words."""
+    text, _, place = error.partition(" - at `$")
+    path = place.removesuffix("`").removeprefix(".").replace("[...]", "")
+    missing = re.fullmatch(r"Object missing required field `(.+)`", text)
+    if missing is not None:
+        return f"field '{path}.{missing[1]}' is missing" if path else f"field '{missing[1]}' is missing"
+    expected = re.fullmatch(r"Expected `(.+?)`(.*?)(?:, got `(.+)`)?", text)
+    field = f"field '{path}'" if path else "the value"
+    if expected is None:
+        wrong = re.search(r"'(.*)'", text)
+        return f"{field} cannot be {wrong[0]}" if wrong else f"{field}: {text}"
+    wanted = " or ".join(_WORDS.get(word, word) for word in expected[1].split(" | "))
+    found = f", found {_WORDS.get(expected[3], expected[3])}" if expected[3] else ""
+    return f"{field} must be {wanted}{expected[2]}{found}"

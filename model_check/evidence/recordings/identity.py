@@ -7,9 +7,8 @@ every node has the voters as static configuration.
 
 from __future__ import annotations
 
-from kraftcheck.evidence.recordings.configuration import Config
 from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.recording import Config, Event
 from kraftcheck.evidence.recordings.wire import LISTENER
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_quorum_state
 from kraftcheck.reference import log as logs

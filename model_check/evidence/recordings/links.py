@@ -1,4 +1,4 @@
-"""The links between the nodes of a recorded run: which are blocked, and where a connection broke.
+"""The links between the nodes of a recorded run, blocked or broken, and the requests that go over them.
 
 Source: the recorder's network (MANIFEST of the recorded runs).
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from kraftcheck.evidence.recordings.found import Found
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.lines import Sent
+from kraftcheck.evidence.recordings.outcome import Found
+from kraftcheck.evidence.recordings.recording import Event, Message
 
 #: From a node to a node.
 Link = tuple[int, int]
@@ -52,6 +53,42 @@ class Links:
     def broke_since(self, one: int, other: int, seq: int) -> bool:
         """Whether the connection between two nodes has broken after line ``seq``."""
         return self._broken.get(_pair(one, other), -1) > seq
+
+
+class Requests:
+    """Message ids by node and correlation id, of the process that runs on each node."""
+
+    def __init__(self) -> None:
+        self._sent: dict[tuple[int, int], int] = {}
+        self._unseen: dict[int, list[Sent]] = {}
+
+    def start(self, node: int) -> None:
+        """A process starts, which has sent nothing yet."""
+        self._sent = {key: mid for key, mid in self._sent.items() if key[0] != node}
+        self._unseen[node] = []
+
+    def send(self, node: int, sent: Sent, content: Message | None) -> None:
+        """``node`` sends a request; its correlation id is shown with its content, if any line shows that."""
+        if content is None:
+            self._unseen.setdefault(node, []).append(sent)
+        else:
+            self._sent[node, content.correlation] = sent.mid
+
+    def find(self, node: int, correlation: int) -> int | None:
+        """The message id of the request of ``node`` with this correlation id."""
+        return self._sent.get((node, correlation))
+
+    def answered(self, node: int, answer: Message) -> int | None:
+        """The request that ``answer`` is for: by its correlation id, else one whose content no line shows."""
+        known = self.find(node, answer.correlation)
+        if known is not None:
+            return known
+        for sent in self._unseen.get(node, ()):
+            if (sent.api, sent.destination) == (answer.api, answer.source):
+                self._unseen[node].remove(sent)
+                self._sent[node, answer.correlation] = sent.mid
+                return sent.mid
+        return None
 
 
 def _pair(one: int, other: int) -> Link:

@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kraftcheck.evidence.recordings.configuration import Config
 from kraftcheck.evidence.recordings.exceptions import SPINNING, UNKNOWN_FIELD
-from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.known import KnownBatches
+from kraftcheck.evidence.recordings.lines import STEPS
 from kraftcheck.evidence.recordings.nodes import NodeRun
-from kraftcheck.evidence.recordings.outcome import Difference, Verdict
+from kraftcheck.evidence.recordings.outcome import Difference, Found, Verdict
 from kraftcheck.evidence.recordings.processes import Processes
-from kraftcheck.evidence.recordings.recording import STEPS, Event, Recording
+from kraftcheck.evidence.recordings.recording import Config, Event, Recording
 from kraftcheck.evidence.recordings.spacing import Spacing
 from kraftcheck.evidence.recordings.totals import Totals
 from kraftcheck.evidence.recordings.transport import Transport

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Message
 from kraftcheck.evidence.recordings.state import equal
 from kraftcheck.evidence.recordings.wire import (

@@ -10,18 +10,17 @@ import re
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from kraftcheck.evidence.recordings import cut
 from kraftcheck.evidence.recordings import effects as shown
+from kraftcheck.evidence.recordings import processes
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.correlations import Correlations
 from kraftcheck.evidence.recordings.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.known import KnownBatches, creation
-from kraftcheck.evidence.recordings.outcome import Difference, Verdict
+from kraftcheck.evidence.recordings.outcome import Difference, Found, Verdict
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
 from kraftcheck.evidence.recordings.stored import Stored, written
@@ -201,7 +200,7 @@ class NodeRun:
 
     def _tick(self, event: Event) -> None:
         assert event.state is not None
-        if cut.is_second_half(event, self.last_state):
+        if processes.is_second_half(event, self.last_state):
             if not event.callbacks and same(self.last_state, event.state.values):
                 self.found.append(Found("tick", "a poll with a visible effect", None))
             self._unseen_poll()
@@ -371,7 +370,7 @@ class NodeRun:
         called = [call.values for call in event.callbacks]
         leads = event.message is None
         for count in range(len(self.host.effects) + 1):
-            if not cut.fits(reason, self.host.effects, count):
+            if not processes.fits(reason, self.host.effects, count):
                 continue
             part = self.host.effects[:count]
             files = written(part, self.before)

@@ -1,9 +1,10 @@
-"""What the comparison of one recorded step says."""
+"""What the comparison of a recorded step says: mismatches, and differences once the step is known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from kraftcheck.evidence.recordings.fields import Json
 
@@ -14,6 +15,18 @@ class Verdict(Enum):
     COMPARED = "compared"
     NOT_COVERED = "not covered"
     SKIPPED = "skipped"
+
+
+class Found(NamedTuple):
+    """``field`` has the value ``found`` where ``expected`` was expected; ``None`` stands for an absent one.
+
+    ``shown_at`` is the line that shows the value, where that is not the line of the event.
+    """
+
+    field: str
+    expected: Json
+    found: Json
+    shown_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,73 +14,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from kraftcheck.evidence.recordings.configuration import Config, NodeConfig, config_of
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Fields, Json, typed
+from kraftcheck.evidence.recordings.lines import (
+    KEYS,
+    WORLD,
+    AdminResultLine,
+    AnyLine,
+    ApiVersionsLine,
+    ConfigLine,
+    Content,
+    EndLine,
+    LeftLine,
+    LostLine,
+    NodeConfig,
+    ReceiveLine,
+    RecordedState,
+    Sent,
+    Step,
+    names,
+)
+from kraftcheck.evidence.recordings.lines import (
+    STEPS as STEPS,
+)
+from kraftcheck.reference.config import Times
 from kraftcheck.support import codec
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import opened, read_text
 
-#: Events that are steps of a node; every other kind is about the world around the nodes.
-STEPS = frozenset({"start", "tick", "recv", "api", "expire", "end"})
-WORLD = frozenset(
-    {
-        "config",
-        "lost",
-        "net",
-        "pause",
-        "wipe",
-        "osFlush",
-        "apiVersions",
-        "adminResult",
-        "note",
-        "inflight",
-        "final",
-    }
-)
-
-_LINE = frozenset({"seq", "t", "ev"})
-_STEP = _LINE | {"n", "lt", "s", "log", "persist", "out", "cb"}
-_MESSAGE = frozenset({"mid", "kind", "api", "from", "corr", "ver", "data"})
-
-#: Of a message in ``out``, the fields that there may be.
-_SENT = frozenset({"mid", "to", "kind", "api", "re"})
-
 #: Fields that say what a node did or handled: on a line that can have none of it they are wrong, not unknown.
 _ACTS = frozenset({"mid", "during", "s", "log", "persist", "out", "cb"})
 
-#: The fields that a line of each kind may have; others are counted as unknown.
-KEYS: dict[str, frozenset[str]] = {
-    "config": _LINE
-    | {"scenario", "seed", "logLevel", "kafka", "clusterId", "baseEpochMs", "initialKraftVersion"}
-    | {"timeouts", "network", "nodes"},
-    "start": _STEP
-    | {"inc", "dirId", "canBecomeVoter", "autoJoin", "lostUnflushed", "persisted", "logBatches"},
-    "tick": _STEP,
-    "recv": _STEP | _MESSAGE | {"synthetic"},
-    "api": _STEP | {"call", "epoch", "values", "offset", "timeoutMs", "threw", "version", "clean", "created"},
-    "expire": _STEP,
-    "end": _STEP | {"inc", "reason", "during", "exception", "powerLoss", "leo", "flushed"},
-    "lost": _LINE | _MESSAGE | {"why", "to"},
-    "inflight": _LINE | _MESSAGE | {"to"},
-    "net": _LINE | {"what", "blocked"},
-    "pause": _LINE | {"n", "ms"},
-    "wipe": _LINE | {"n", "dirId"},
-    "osFlush": _LINE | {"n", "to"},
-    "apiVersions": _LINE | {"n", "mid", "from"},
-    "adminResult": _LINE | {"from", "mid", "re", "api", "data"},
-    "final": _LINE | {"leaders", "committedDataRecords", "counts"},
-}
-
-#: The fields that a node's state may have; others are counted as unknown.
-STATE = frozenset(
-    {
-        *("state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "logStart", "snapshot"),
-        *("voters", "votersOffset", "kraftVersion", "isVoter", "deadlines", "election"),
-        *("epochStart", "progress", "unacked", "pendingAdd", "pendingRemove", "resignRequested"),
-        *("preferredSuccessors", "fetchingSnapshot", "shuttingDown"),
-    }
-)
+#: The fields that a state, a message and an entry of ``out`` may have; others are counted as unknown.
+STATE, _CONTENT, _SENT = names(RecordedState), names(Content), names(Sent)
 
 #: The longest line and the largest content that are read; beyond ``_CHECKED_BYTES`` a run is not compressed
 #: more than ``MAX_RATIO`` times. Recorded runs have less than a hundredth of both, and a ratio of 30.
@@ -108,16 +74,6 @@ class Message(NamedTuple):
     synthetic: str | None
     seq: int = -1
     why: str | None = None
-
-
-class Sent(NamedTuple):
-    """A message leaves a node; ``answers`` is the id of the request that a response answers."""
-
-    mid: int
-    destination: int
-    is_request: bool
-    api: str
-    answers: int | None
 
 
 class Event(NamedTuple):
@@ -149,6 +105,50 @@ class Event(NamedTuple):
         if self.kind == "api":
             return f"api {self.fields.text('call')}"
         return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The cluster of a run. ``labels``: its first line. fetch_max_wait (ms): how long a Fetch may wait at the
+    leader.
+    """
+
+    cluster_id: str
+    initial_kraft_version: int
+    times: Times
+    fetch_max_wait: int
+    nodes: tuple[NodeConfig, ...]
+    auto_join: bool
+    labels: Fields
+
+    def node(self, id: int) -> NodeConfig | None:
+        """The node of this id, if there is one."""
+        return next((node for node in self.nodes if node.id == id), None)
+
+
+def config_of(fields: Fields) -> Config:
+    """Read the first line. Raises InputError where a field is missing or of the wrong type."""
+    line: ConfigLine = typed(fields.values, ConfigLine, fields.where)
+    given = line.timeouts
+    if len({node.id for node in line.nodes}) != len(line.nodes):
+        raise InputError(f"{fields.where}: field 'nodes' must name each node once.")
+    times = Times(
+        election_timeout=given.election,
+        fetch_timeout=given.fetch,
+        election_backoff_max=given.election_backoff_max,
+        append_linger=given.append_linger,
+        request_timeout=given.request,
+        retry_backoff=given.retry_backoff,
+    )
+    return Config(
+        line.cluster_id,
+        line.initial_kraft_version,
+        times,
+        given.fetch_max_wait,
+        tuple(line.nodes),
+        given.auto_join,
+        fields,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,8 @@ class _Reading:
             self.config = config_of(fields)
             self.nodes = {node.id: node for node in self.config.nodes}
         self._count_unknown(kind, fields)
-        event = self._step(seq, kind, time, fields) if kind in STEPS else self._world(seq, kind, time, fields)
+        line: AnyLine = typed(fields.values, AnyLine, fields.where)
+        event = self._step(kind, line, fields) if isinstance(line, Step) else self._world(kind, line, fields)
         self.events.append(event)
 
     def whole(self, name: str, where: str, summary: Fields) -> Recording:
@@ -267,8 +268,7 @@ class _Reading:
         return Recording(name, self.config, tuple(self.events), self.messages, summary, self.unknown)
 
     def _count_unknown(self, kind: str, fields: Fields) -> None:
-        known = KEYS.get(kind, _LINE)
-        more = fields.values.keys() - known
+        more = fields.values.keys() - KEYS[kind]
         if not more:
             return
         wrong = sorted(more & _ACTS)
@@ -277,82 +277,80 @@ class _Reading:
         if kind != "note":
             self.unknown.update(f"{kind}.{key}" for key in more)
 
-    def _step(self, seq: int, kind: str, time: int, fields: Fields) -> Event:
-        node = self._node(fields)
-        values = fields.values
+    def _step(self, kind: str, line: Step, fields: Fields) -> Event:
+        node, values = line.node, fields.values
+        if node not in self.nodes:
+            raise InputError(f"{fields.where}: the configuration names no node {node}.")
         message = None
-        if kind == "recv":
-            message = self._message(seq, fields)
-        elif kind == "end" and "during" in values:
+        if isinstance(line, ReceiveLine):
+            message = self._message(line.seq, line, fields)
+        elif isinstance(line, EndLine) and "during" in values:
             during = fields.inner("during")
-            message = self._message(seq, during)
-            self.unknown.update(
-                f"end.during.{key}" for key in during.values.keys() - _MESSAGE - {"synthetic"}
-            )
-        now = time
+            assert isinstance(line.during, Content)
+            message = self._message(line.seq, line.during, during)
+            self._count(f"{kind}.during", during.values, _CONTENT)
+        now = line.time
         if "lt" in values:
             now = fields.number("lt")
         elif self.nodes[node].is_skewed:
-            now = self.nodes[node].local_times(time)[0]
+            now = self.nodes[node].local_times(line.time)[0]
         state = None if kind == "end" else fields.inner("s")
-        if state is not None and not state.values.keys() <= STATE:
-            self.unknown.update(f"{kind}.s.{key}" for key in state.values.keys() - STATE)
+        if state is not None:
+            self._count(f"{kind}.s", state.values, STATE)
+        for sent, shown in zip(line.out, values.get("out", ()), strict=True):
+            self._sent(line.seq, sent, shown, fields)
         return Event(
-            seq,
+            line.seq,
             kind,
             node,
-            time,
+            line.time,
             now,
             fields,
             message,
-            tuple(fields.objects("log")) if "log" in values else (),
-            tuple(fields.objects("persist")) if "persist" in values else (),
-            tuple([self._sent(seq, sent) for sent in fields.objects("out")]) if "out" in values else (),
-            tuple(fields.objects("cb")) if "cb" in values else (),
+            tuple([Fields(entry, fields.where) for entry in line.log]),
+            tuple([Fields(entry, fields.where) for entry in line.persist]),
+            tuple(line.out),
+            tuple([Fields(entry, fields.where) for entry in line.cb]),
             state,
         )
 
-    def _world(self, seq: int, kind: str, time: int, fields: Fields) -> Event:
-        message = self._message(seq, fields) if kind in ("lost", "inflight") else None
-        if kind == "apiVersions":
-            self._is_done(fields.number("mid"), seq, fields)
-        elif kind == "adminResult":
-            self._admin_result(seq, fields)
-        return Event(seq, kind, None, time, time, fields, message, (), (), (), (), None)
+    def _world(self, kind: str, line: AnyLine, fields: Fields) -> Event:
+        message = None
+        if isinstance(line, LeftLine):
+            message = self._message(line.seq, line, fields)
+        elif isinstance(line, ApiVersionsLine):
+            self._is_done(line.mid, line.seq, fields)
+        elif isinstance(line, AdminResultLine):
+            self._admin_result(line, fields)
+        return Event(line.seq, kind, None, line.time, line.time, fields, message, (), (), (), (), None)
 
-    def _node(self, fields: Fields) -> int:
-        node = fields.number("n")
-        if node not in self.nodes:
-            raise InputError(f"{fields.where}: the configuration names no node {node}.")
-        return node
-
-    def _message(self, seq: int, fields: Fields) -> Message:
-        mid = fields.number("mid")
-        self._is_done(mid, seq, fields)
-        values = fields.values
+    def _message(self, seq: int, line: ReceiveLine | LeftLine | Content, fields: Fields) -> Message:
+        self._is_done(line.mid, seq, fields)
         message = Message(
-            mid,
-            _is_request(fields),
-            fields.text("api"),
-            fields.number("from"),
-            fields.number("to") if "to" in values else None,
-            fields.number("corr"),
-            fields.number("ver"),
-            fields.inner("data"),
-            fields.text("synthetic") if "synthetic" in values else None,
+            line.mid,
+            line.kind == "req",
+            line.api,
+            line.source,
+            line.to if isinstance(line, LeftLine) else None,
+            line.correlation,
+            line.version,
+            Fields(line.data, fields.where),
+            fields.values.get("synthetic"),
             seq,
-            fields.text("why") if "why" in values else None,
+            line.why if isinstance(line, LostLine) else None,
         )
-        self.messages[mid] = message
+        self.messages[line.mid] = message
         return message
 
-    def _admin_result(self, seq: int, fields: Fields) -> None:
+    def _admin_result(self, line: AdminResultLine, fields: Fields) -> None:
         """The content of an answer to the client; its version and correlation id are those of the request."""
-        mid, api, source = fields.number("mid"), fields.text("api"), fields.number("from")
-        self._is_done(mid, seq, fields)
-        data, request = fields.inner("data"), self.messages.get(fields.number("re"))
+        self._is_done(line.mid, line.seq, fields)
+        request = self.messages.get(line.answers)
         correlation, version = (-1, -1) if request is None else (request.correlation, request.version)
-        self.messages[mid] = Message(mid, False, api, source, -1, correlation, version, data, None, seq)
+        data = Fields(line.data, fields.where)
+        self.messages[line.mid] = Message(
+            line.mid, False, line.api, line.source, -1, correlation, version, data, None, line.seq
+        )
 
     def _is_done(self, mid: int, seq: int, fields: Fields) -> None:
         if mid in self._done_at:
@@ -361,31 +359,19 @@ class _Reading:
             )
         self._done_at[mid] = seq
 
-    def _sent(self, seq: int, fields: Fields) -> Sent:
-        mid, is_request = fields.number("mid"), _is_request(fields)
-        if mid in self._sent_at:
-            line = self._sent_at[mid] + 1
-            raise InputError(f"{fields.where}: message {mid} was already sent on line {line}.")
-        sent = Sent(
-            mid,
-            fields.number("to"),
-            is_request,
-            fields.text("api"),
-            None if is_request else fields.number("re"),
-        )
-        if mid in self._done_at and sent.api != NOT_RAFT:
-            line = self._done_at[mid] + 1
-            raise InputError(f"{fields.where}: message {mid} arrived before, on line {line}.")
-        self._sent_at[mid] = seq
-        if is_request and "re" in fields:
-            raise InputError(f"{fields.where}: a request in 'out' cannot have the field 're'.")
-        if not fields.values.keys() <= _SENT:
-            self.unknown.update(f"out.{key}" for key in fields.values.keys() - _SENT)
-        return sent
+    def _sent(self, seq: int, sent: Sent, shown: dict[str, Json], fields: Fields) -> None:
+        if sent.mid in self._sent_at:
+            line = self._sent_at[sent.mid] + 1
+            raise InputError(f"{fields.where}: message {sent.mid} was already sent on line {line}.")
+        if sent.mid in self._done_at and sent.api != NOT_RAFT:
+            line = self._done_at[sent.mid] + 1
+            raise InputError(f"{fields.where}: message {sent.mid} arrived before, on line {line}.")
+        self._sent_at[sent.mid] = seq
+        if sent.is_request != ("re" not in shown):
+            wrong = "a request in 'out' cannot have" if sent.is_request else "a response in 'out' must have"
+            raise InputError(f"{fields.where}: {wrong} the field 're'.")
+        self._count("out", shown, _SENT)
 
-
-def _is_request(fields: Fields) -> bool:
-    kind = fields.text("kind")
-    if kind not in ("req", "resp"):
-        raise InputError(f"{fields.where}: field 'kind' must be 'req' or 'resp', found '{kind}'.")
-    return kind == "req"
+    def _count(self, kind: str, shown: dict[str, Json], known: frozenset[str]) -> None:
+        if not shown.keys() <= known:
+            self.unknown.update(f"{kind}.{key}" for key in shown.keys() - known)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.exceptions import SPINNING
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.transport import Flight
 

@@ -6,7 +6,7 @@ import marshal
 from collections.abc import Iterator
 
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import STATE
 from kraftcheck.evidence.recordings.wire_codec import or_minus_one
 from kraftcheck.evidence.recordings.wire_records import write_key

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.identity import disk_found
 from kraftcheck.evidence.recordings.known import KnownBatches
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.evidence.recordings.state import differences
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names, write_quorum_state

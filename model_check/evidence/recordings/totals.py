@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from kraftcheck import spec
 from kraftcheck.evidence.recordings.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.found import Found
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences
 

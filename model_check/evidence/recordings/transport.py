@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from kraftcheck.evidence.recordings.exceptions import NUMBER_LEFT_OUT, OLDER_VERSION, UNRESOLVED
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.found import Found
 from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
-from kraftcheck.evidence.recordings.links import Links
+from kraftcheck.evidence.recordings.lines import Sent
+from kraftcheck.evidence.recordings.links import Links, Requests
 from kraftcheck.evidence.recordings.network_layer import (
     BROKEN,
     SYNTHETIC,
@@ -27,9 +27,9 @@ from kraftcheck.evidence.recordings.network_layer import (
     is_older,
     wrong_version,
 )
+from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.processes import Processes
-from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message, Recording, Sent
-from kraftcheck.evidence.recordings.requests import Requests
+from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message, Recording
 from kraftcheck.evidence.recordings.state import equal
 from kraftcheck.evidence.recordings.wire import VERSIONS, write_message
 from kraftcheck.reference.errors import ErrorCode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kraftcheck.evidence.recordings.cut import POINTS
+from kraftcheck.evidence.recordings.processes import POINTS
 from tests.laboratory.recordings.simulation import Simulation
 
 OLDER = (

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.clock import Clock
-from kraftcheck.evidence.recordings.cut import is_second_half
 from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.processes import is_second_half
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff

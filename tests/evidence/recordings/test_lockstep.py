@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS
+from kraftcheck.evidence.recordings.lines import STEPS, WORLD
 from kraftcheck.evidence.recordings.lockstep import RunReport, compare
 from kraftcheck.evidence.recordings.outcome import Difference
-from kraftcheck.evidence.recordings.recording import STEPS, WORLD, recording_of
+from kraftcheck.evidence.recordings.recording import recording_of
 from tests.evidence.recordings.line_changes import any_change, is_reported
 from tests.evidence.recordings.line_disorder import any_disorder, is_noticed
 from tests.evidence.recordings.small_recording import eventful_recording, first, small_recording

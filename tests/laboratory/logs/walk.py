@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kraftcheck.evidence.recordings.cut import POINTS
+from kraftcheck.evidence.recordings.processes import POINTS
 from kraftcheck.reference.replica import Leader
 from tests.laboratory.logs.fleet import Cluster
 

@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass, field
 
 from kraftcheck.evidence.recordings.callbacks import Listener
-from kraftcheck.evidence.recordings.configuration import NodeConfig
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Host
+from kraftcheck.evidence.recordings.lines import NodeConfig
 from kraftcheck.evidence.recordings.recording import recording_of
 from kraftcheck.evidence.recordings.totals import Totals
 from kraftcheck.reference.disk import Disk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from kraftcheck.evidence.recordings import cut
+from kraftcheck.evidence.recordings import processes
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.state import encode_state, same
@@ -188,7 +188,7 @@ class Processes(Network, ABC):
         else:
             return False
         for count in range(len(host.effects) + 1):
-            if cut.fits(reason, host.effects, count):
+            if processes.fits(reason, host.effects, count):
                 part = host.effects[:count]
                 calls = listener.during(part, host.replica.log)
                 self._end(

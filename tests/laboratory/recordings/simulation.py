@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kraftcheck.evidence.recordings.callbacks import Listener
-from kraftcheck.evidence.recordings.configuration import config_of
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.lockstep import protocol_for
+from kraftcheck.evidence.recordings.recording import config_of
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Append, Resign, Shutdown
@@ -78,6 +78,9 @@ class Simulation(Processes):
                 node |= {"clockOffsetMs": skew[id][0], "clockDrift": skew[id][1]}
             nodes.append(node)
         return {
+            "seq": 0,
+            "t": 0,
+            "ev": "config",
             "scenario": "simulated",
             "seed": 0,
             "clusterId": "kraftcheck-test-cluster",
@@ -132,7 +135,7 @@ class Simulation(Processes):
 
     def crash_at(self, id: int, point: str) -> None:
         """The process ends when it reaches the crash point next
-        (:data:`kraftcheck.evidence.recordings.cut.POINTS`).
+        (:data:`kraftcheck.evidence.recordings.processes.POINTS`).
         """
         self.nodes[id].crash_at = point
 

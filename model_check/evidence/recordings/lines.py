@@ -1,0 +1,371 @@
+"""The lines of a recording, by their ``ev``, as types: what they may have, and of which type.
+
+:func:`schema` gives the same as a JSON Schema. What a field holds beyond its type is compared, not required:
+a wrong value is a difference at its line.
+
+Source: the recorder (MANIFEST of the recorded runs).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.json import schema_components
+from msgspec.structs import fields
+
+Json = dict[str, Any]
+#: A replica: its id, and its directory id where it is known.
+Key = Annotated[list[int | str], Meta(min_length=1, max_length=2)]
+SnapshotPosition = Annotated[list[int], Meta(min_length=2, max_length=2)]
+Milliseconds = Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class Votes(Struct):
+    """The answers in an election, by voter."""
+
+    granted: list[int]
+    rejected: list[int]
+
+
+class State(Struct, rename="camel"):
+    """What a replica shows of itself; ``null`` is an absent field. ``hw``: -1 if it is not known.
+
+    progress: of each voter the end of its log, and when it last fetched and was caught up. fetching_snapshot:
+    its end offset and epoch, and the position that comes next.
+    """
+
+    state: str | None = None
+    epoch: int | None = None
+    leader: int | None = None
+    voted: Key | None = None
+    leo: int | None = None
+    last_epoch: int | None = None
+    hw: int | None = None
+    log_start: int | None = None
+    snapshot: SnapshotPosition | None = None
+    voters: list[Key] | None = None
+    voters_offset: int | None = None
+    kraft_version: int | None = None
+    is_voter: bool | None = None
+    election: Votes | None = None
+    epoch_start: int | None = None
+    progress: dict[str, list[int]] | None = None
+    unacked: list[int] | None = None
+    pending_add: Key | None = None
+    pending_remove: int | None = None
+    resign_requested: bool | None = None
+    fetching_snapshot: Annotated[list[int], Meta(min_length=3, max_length=3)] | None = None
+    preferred_successors: list[int] | None = None
+    shutting_down: bool | None = None
+
+
+class RecordedState(State, rename="camel"):
+    """A state in a recording: when its timers expire by the node's own clock, -1 if they have."""
+
+    deadlines: dict[str, int] | None = None
+
+
+class Sent(Struct):
+    """A message leaves a node; ``answers`` is the id of the request that a response answers."""
+
+    mid: int
+    destination: int = field(name="to")
+    kind: Literal["req", "resp"]
+    api: str
+    answers: int | None = field(name="re", default=None)
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it is a request."""
+        return self.kind == "req"
+
+
+class Content(Struct, kw_only=True):
+    """A message with its content. synthetic: why the network layer made it in the peer's place."""
+
+    mid: int
+    kind: Literal["req", "resp"]
+    api: str
+    source: int = field(name="from")
+    correlation: int = field(name="corr")
+    version: int = field(name="ver")
+    data: Json
+    synthetic: str | UnsetType = UNSET
+
+
+class NodeConfig(Struct, frozen=True, rename="camel"):
+    """A node of the cluster as the run began.
+
+    clock_offset, clock_drift (ms per ms): how its clock departs from the global time; ``None`` where its
+    clock is the global time.
+    """
+
+    id: int
+    directory: str = field(name="dirId")
+    initial_voter: bool
+    can_become_voter: bool
+    clock_offset: int | None = field(name="clockOffsetMs", default=None)
+    clock_drift: Annotated[float, Meta(ge=-1.0, le=1e9)] | None = None
+
+    @property
+    def is_skewed(self) -> bool:
+        """Whether the node has a clock of its own."""
+        return self.clock_offset is not None or self.clock_drift is not None
+
+    def local_times(self, time: int) -> tuple[int, int]:
+        """The readings of the node's clock at ``time``, rounded before and after the offset is added.
+
+        They differ only where the fraction is within an error of floating point of a whole number.
+        """
+        drift, offset = self.clock_drift or 0.0, self.clock_offset or 0
+        return time + math.floor(time * drift) + offset, math.floor(time * (1 + drift)) + offset
+
+
+class Timeouts(Struct, frozen=True):
+    """The configuration of every node. fetch_max_wait (ms): how long a Fetch may wait at the leader."""
+
+    election: Milliseconds = field(name="controller.quorum.election.timeout.ms")
+    fetch: Milliseconds = field(name="controller.quorum.fetch.timeout.ms")
+    election_backoff_max: Milliseconds = field(name="controller.quorum.election.backoff.max.ms")
+    append_linger: Milliseconds = field(name="controller.quorum.append.linger.ms")
+    request: Milliseconds = field(name="controller.quorum.request.timeout.ms")
+    retry_backoff: Milliseconds = field(name="controller.quorum.retry.backoff.ms")
+    fetch_max_wait: Milliseconds = field(name="fetchMaxWaitMs")
+    auto_join: bool = field(name="controller.quorum.auto.join.enable", default=False)
+
+
+class Line(Struct, kw_only=True, tag_field="ev", rename="camel"):
+    """Every line: its number from 0 on, and the global time in ms."""
+
+    seq: int
+    time: int = field(name="t")
+
+
+class ConfigLine(Line, tag="config"):
+    """The first line: the cluster, its timeouts, its network, its nodes, and labels."""
+
+    cluster_id: str
+    initial_kraft_version: Literal[0, 1]
+    timeouts: Timeouts
+    nodes: Annotated[list[NodeConfig], Meta(min_length=1)]
+    network: Json | UnsetType = UNSET
+    scenario: Any = UNSET
+    seed: Any = UNSET
+    log_level: Any = UNSET
+    kafka: Any = UNSET
+    base_epoch_ms: Any = UNSET
+
+
+class Step(Line, kw_only=True):
+    """A step of node ``n``: its own clock where that is another, and what the step did to the log, the
+    quorum-state file, the network and the state machine.
+    """
+
+    node: int = field(name="n")
+    local_time: int | UnsetType = field(name="lt", default=UNSET)
+    log: list[Json] = []
+    persist: list[Json] = []
+    out: list[Sent] = []
+    cb: list[Json] = []
+
+
+class Shown(Step, kw_only=True):
+    """A step after which the process shows its state."""
+
+    state: RecordedState = field(name="s")
+
+
+class StartLine(Shown, tag="start"):
+    """A process starts, and finds the quorum-state file and the log."""
+
+    inc: int | UnsetType = UNSET
+    dir_id: str | UnsetType = UNSET
+    can_become_voter: bool | UnsetType = UNSET
+    auto_join: bool | UnsetType = UNSET
+    lost_unflushed: int | UnsetType = UNSET
+    persisted: Json | UnsetType | None = UNSET
+    log_batches: list[list[Any]] | UnsetType = UNSET
+
+
+class TickLine(Shown, tag="tick"):
+    """A poll of the loop, which is recorded if it had a visible effect."""
+
+
+class ReceiveLine(Shown, tag="recv", kw_only=True):
+    """A message is handled."""
+
+    mid: int
+    kind: Literal["req", "resp"]
+    api: str
+    source: int = field(name="from")
+    correlation: int = field(name="corr")
+    version: int = field(name="ver")
+    data: Json
+    synthetic: str | UnsetType = UNSET
+
+
+class CallLine(Shown, tag="api", kw_only=True):
+    """The state machine or the operator calls the raft client."""
+
+    call: str
+    epoch: int | UnsetType = UNSET
+    values: list[int] | UnsetType = UNSET
+    offset: int | UnsetType = UNSET
+    timeout_ms: int | UnsetType = UNSET
+    threw: str | UnsetType = UNSET
+    version: int | UnsetType = UNSET
+    clean: bool | UnsetType = UNSET
+    created: bool | UnsetType = UNSET
+
+
+class ExpireLine(Shown, tag="expire"):
+    """Fetches have waited long enough and are answered."""
+
+
+class EndLine(Step, tag="end", kw_only=True):
+    """A process ends: why, during which message, and what it leaves behind."""
+
+    inc: int
+    reason: str
+    leo: int
+    flushed: int
+    during: Content | UnsetType = UNSET
+    exception: str | UnsetType = UNSET
+    power_loss: bool | UnsetType = UNSET
+
+
+class LeftLine(Line, kw_only=True):
+    """A message that no node handles."""
+
+    mid: int
+    kind: Literal["req", "resp"]
+    api: str
+    source: int = field(name="from")
+    correlation: int = field(name="corr")
+    version: int = field(name="ver")
+    data: Json
+    to: int
+
+
+class LostLine(LeftLine, tag="lost", kw_only=True):
+    """A message is lost."""
+
+    why: str
+
+
+class InFlightLine(LeftLine, tag="inflight", kw_only=True):
+    """A message is left over at the end."""
+
+
+class NetLine(Line, tag="net", kw_only=True):
+    """The links ``a>b`` that are blocked from now on; ``what`` is a label."""
+
+    blocked: list[str]
+    what: Any = UNSET
+
+
+class PauseLine(Line, tag="pause", kw_only=True):
+    """A process stands still."""
+
+    n: int
+    ms: int
+
+
+class WipeLine(Line, tag="wipe", kw_only=True):
+    """A node gets an empty disk."""
+
+    n: int
+    dir_id: str
+
+
+class OsFlushLine(Line, tag="osFlush", kw_only=True):
+    """The operating system writes a log back, up to ``to``."""
+
+    n: int
+    to: int
+
+
+class ApiVersionsLine(Line, tag="apiVersions", kw_only=True):
+    """The server of a node takes an ApiVersions request."""
+
+    n: int
+    mid: int
+    source: int = field(name="from")
+
+
+class AdminResultLine(Line, tag="adminResult", kw_only=True):
+    """The client has the answer ``mid`` to its request ``re``."""
+
+    source: int = field(name="from")
+    mid: int
+    answers: int = field(name="re")
+    api: str
+    data: Json
+
+
+class NoteLine(Line, tag="note"):
+    """A remark of the recorder."""
+
+
+class FinalLine(Line, tag="final"):
+    """The last line: totals."""
+
+    leaders: Json | UnsetType = UNSET
+    committed_data_records: int | UnsetType = UNSET
+    counts: Json | UnsetType = UNSET
+
+
+#: The steps of nodes; every other line is about the world around the nodes.
+STEP_LINES = (StartLine, TickLine, ReceiveLine, CallLine, ExpireLine, EndLine)
+WORLD_LINES = (
+    *(ConfigLine, LostLine, NetLine, PauseLine, WipeLine, OsFlushLine, ApiVersionsLine, AdminResultLine),
+    *(NoteLine, InFlightLine, FinalLine),
+)
+AnyLine = (
+    ConfigLine
+    | StartLine
+    | TickLine
+    | ReceiveLine
+    | CallLine
+    | ExpireLine
+    | EndLine
+    | LostLine
+    | InFlightLine
+    | NetLine
+    | PauseLine
+    | WipeLine
+    | OsFlushLine
+    | ApiVersionsLine
+    | AdminResultLine
+    | NoteLine
+    | FinalLine
+)
+
+
+def names(kind: type[Struct]) -> frozenset[str]:
+    """The fields of a type by their names in JSON, with the one that names a line's kind."""
+    tag = kind.__struct_config__.tag_field
+    return frozenset({each.encode_name for each in fields(kind)} | ({tag} if tag else set()))
+
+
+#: By ``ev``: the fields that a line of each kind may have; others are counted as unknown.
+KEYS: Mapping[str, frozenset[str]] = {
+    str(kind.__struct_config__.tag): names(kind) for kind in (*STEP_LINES, *WORLD_LINES)
+}
+STEPS, WORLD = (
+    frozenset(str(kind.__struct_config__.tag) for kind in kinds) for kinds in (STEP_LINES, WORLD_LINES)
+)
+
+
+def schema() -> Json:
+    """The JSON Schema of one line of a recording."""
+    (line,), components = schema_components([AnyLine], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of a recorded run of Kafka's raft module (trace.jsonl.gz)",
+        **line,
+        "$defs": components,
+    }
