@@ -4,7 +4,6 @@ collected, so that nobody's word is taken for it.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Hashable
 
@@ -12,7 +11,7 @@ from kraftcheck.engine.representatives import Represent
 from kraftcheck.engine.representatives import UnlikeError as UnlikeError
 from kraftcheck.engine.steps import steps
 from kraftcheck.engine.system import GlobalState
-from kraftcheck.systems.kraft.system import BEYOND, Bounds, KRaftSystem
+from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 
 #: Of the states that are replaced, these first ones are looked at, and then every so many-th.
 FIRST, EVERY = 100, 500
@@ -26,8 +25,7 @@ class Watched:
 
     def __init__(self, represent: Represent, system: KRaftSystem) -> None:
         self._represent, self._count = represent, 0
-        self._system = copy.copy(system)
-        self._system.bounds = Bounds(2**31)
+        self._system = system.bounded()
 
     def __call__(self, state: GlobalState) -> GlobalState:
         """What stands for ``state``."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -24,7 +23,7 @@ from kraftcheck.systems.kraft.relative import relative_epochs
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Step
 from kraftcheck.systems.kraft.symmetry import symmetric
-from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
+from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text.effects import describe_effect
 from kraftcheck.systems.scenario import from_data
 from kraftcheck.systems.variants import SWITCHES, with_switches
@@ -71,9 +70,8 @@ class KRaftLiveness:
         self, system: KRaftSystem, scenario: KRaftScenario, path: Sequence[PathStep], initial: int
     ) -> tuple[KRaftSystem, KRaftScenario]:
         """With the bound on epochs that ``path`` needs."""
-        unbounded = copy.copy(system)
-        unbounded.bounds = Bounds(2**31)
-        largest = _largest_epoch([state for _, _, state in replay(unbounded, path, initial)], 0)
+        states = [state for _, _, state in replay(system.bounded(), path, initial)]
+        largest = _largest_epoch(states, 0)
         if largest <= scenario.bounds.max_epoch:
             return system, scenario
         data = scenario.model_dump(by_alias=True)

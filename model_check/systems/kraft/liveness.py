@@ -17,7 +17,6 @@ of real states.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -44,7 +43,7 @@ from kraftcheck.systems.kraft import fairness as fair
 from kraftcheck.systems.kraft import wanted as goals
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import Eventually
-from kraftcheck.systems.kraft.system import BEYOND, Bounds, KRaftSystem
+from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 
 
 def judge(
@@ -80,10 +79,8 @@ def lassos_of(
 
 def _really(system: KRaftSystem, graph: Graph, found: Lasso, represent: Represent) -> Lasso:
     """``found`` with the steps that real states take, whose epochs no bound holds back."""
-    unbounded = copy.copy(system)
-    unbounded.bounds = Bounds(2**31)
     states = [graph.state(number) for number in found.states]
-    path = real_path(unbounded, represent, found.initial, states, found.stem + found.cycle)
+    path = real_path(system.bounded(), represent, found.initial, states, found.stem + found.cycle)
     return replace(found, stem=path[: len(found.stem)], cycle=path[len(found.stem) :])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -20,6 +21,7 @@ from kraftcheck.reference.messages import (
 )
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica
+from kraftcheck.reference.types import INT32
 from kraftcheck.systems.kraft import clock as clocks
 from kraftcheck.systems.kraft import description_checks, invariants, names, outcomes, replacements, starts
 from kraftcheck.systems.kraft import history as histories
@@ -102,6 +104,12 @@ class KRaftSystem:
             for invariant in (*self._all_invariants(), *map(invariants.NeverHolds, sorted(broken_at_start)))
             if invariant.name in self._judged
         )
+
+    def bounded(self, max_epoch: int = INT32) -> KRaftSystem:
+        """The same system with another bound on epochs; by default none that a run reaches."""
+        other = copy.copy(self)
+        other.bounds = Bounds(max_epoch)
+        return other
 
     @property
     def places(self) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.numbers import changed as with_numbers
 from kraftcheck.systems.kraft.relative import Relative, relative_epochs
-from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
+from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import from_data, shipped
 from kraftcheck.traces import build_lasso, with_room
 from kraftcheck.traces.json_form import dumps, loads
@@ -54,7 +54,7 @@ def unbounded(name: str) -> tuple[KRaftSystem, Relative]:
     """The system of a scenario without a bound on epochs, and what stands for its states."""
     system = build(shipped()[name])
     system.judge_nothing()
-    system.bounds = Bounds(1000)
+    system = system.bounded(1000)
     return system, relative_epochs(system)
 
 
