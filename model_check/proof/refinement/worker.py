@@ -36,7 +36,8 @@ def ready() -> Callable[[str, int], dict[str, Any]]:
 
 def _load() -> None:
     load()
-    import_module("kraftcheck.proof.refinement.violations")
+    # Not the proof: where a mutant has the reference imported again, Z3 would not declare its sorts again.
+    import_module("z3")
 
 
 def _answer(image: warm.Image, request: str, caller: int) -> dict[str, Any]:
