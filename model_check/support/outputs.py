@@ -316,7 +316,7 @@ class Trace(Output):
 class Graph(Output):
     """A state graph, as ``networkx.node_link_graph`` reads it."""
 
-    output, command = "graph", "graph --format json"
+    output, revision, command = "graph", 2, "graph --format json"
 
     directed: bool
     multigraph: bool
