@@ -420,7 +420,7 @@ class RefinementMutant(Output):
 class Conform(Output):
     """Recorded runs, compared with the reference and judged (docs/conform.md)."""
 
-    output, revision, command = "conform", 3, "conform --json; pipeline runs --json"
+    output, revision, command = "conform", 3, "conform --json"
 
     protocol: str
     runs: list[Data]
