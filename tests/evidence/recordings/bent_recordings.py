@@ -144,6 +144,12 @@ def record_of_a_later_epoch() -> Bent:
     return cluster, cluster.step(1, log=cluster.append(1, value(2, 2, 9)))
 
 
+@violates("LogEpochsMonotone")
+def state_with_a_record_of_a_later_epoch() -> Bent:
+    cluster, _ = leader_with_a_value()
+    return cluster, cluster.step(2, changes={"lastEpoch": 2})
+
+
 @violates("TruncationKeepsCommonPrefix")
 def truncation_of_common_records() -> Bent:
     cluster, _ = leader_with_a_value()
@@ -273,6 +279,14 @@ def high_watermark_that_no_leader_had() -> Bent:
     cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
     cluster.replicate(2, 1)
     return cluster, cluster.step(2, changes={"hw": 3})
+
+
+@violates("StateMachineSafety", "OwnTailCountsWhenFlushed")
+def last_step_applies_beyond_the_log() -> Bent:
+    cluster, _ = leader_with_a_value()
+    line = cluster.end(1)
+    cluster.applies(line, value(2, 1, 9))
+    return cluster, line
 
 
 @violates("HighWatermarkMonotone")

@@ -56,6 +56,9 @@ def judge(step: Step) -> None:
             f"is in epoch {after.epoch}, its quorum-state file in {'none' if file is None else file.epoch}"
         )
         step.violates(names.EPOCH_MONOTONE, evidence)
+    if after.last_epoch > after.epoch:
+        evidence = f"has records of epoch {after.last_epoch} in epoch {after.epoch}"
+        step.violates(names.LOG_EPOCHS_MONOTONE, evidence)
     step.replica.memory.observe(after, step.event, step.report)
     step.knows_leader(after.epoch, after.leader)
     if after.role == "Leader" and not (before is not None and before[:2] == after[:2]):
