@@ -115,6 +115,13 @@ def leader_again() -> Bent:
     return cluster, leader(cluster, 1, 1)
 
 
+@violates("NoReturnAfterLeading", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
+def leader_again_after_an_earlier_epoch() -> Bent:
+    cluster, _ = leader_with_a_value()
+    cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
+    return cluster, cluster.step(1, changes={"state": "Leader", "epoch": 1, "leader": 1, "progress": {}})
+
+
 # Logs.
 
 
