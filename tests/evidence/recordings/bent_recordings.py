@@ -122,6 +122,13 @@ def leader_again_after_an_earlier_epoch() -> Bent:
     return cluster, cluster.step(1, changes={"state": "Leader", "epoch": 1, "leader": 1, "progress": {}})
 
 
+@violates("SingleKnownLeaderPerEpoch", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
+def another_leader_after_an_earlier_epoch() -> Bent:
+    cluster, _ = leader_with_a_value()
+    cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
+    return cluster, cluster.step(1, changes={"state": "Follower", "epoch": 1, "leader": 3})
+
+
 # Logs.
 
 
