@@ -104,7 +104,7 @@ class Search:
         """``formula`` over the elements, without quantifiers."""
         return self._ground(formula)
 
-    def kind_of(self, literals: Sequence[Formula]) -> z3.ModelRef | None:
+    def model_of(self, literals: Sequence[Formula]) -> z3.ModelRef | None:
         """The state of which ``literals`` say everything, if it satisfies what was demanded."""
         self._solver.push()
         self._solver.add(*literals)

@@ -89,7 +89,7 @@ class Structures:
                     literals.append(meaning == self.term(symbol.result, value))
                 else:
                     literals.append(meaning if value else z3.Not(meaning))
-        found = self.search.kind_of(literals)
+        found = self.search.model_of(literals)
         assert found is not None
         return found
 

@@ -115,6 +115,20 @@ def leader_again() -> Bent:
     return cluster, leader(cluster, 1, 1)
 
 
+@violates("NoReturnAfterLeading", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
+def leader_again_after_an_earlier_epoch() -> Bent:
+    cluster, _ = leader_with_a_value()
+    cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
+    return cluster, cluster.step(1, changes={"state": "Leader", "epoch": 1, "leader": 1, "progress": {}})
+
+
+@violates("SingleKnownLeaderPerEpoch", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
+def another_leader_after_an_earlier_epoch() -> Bent:
+    cluster, _ = leader_with_a_value()
+    cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
+    return cluster, cluster.step(1, changes={"state": "Follower", "epoch": 1, "leader": 3})
+
+
 # Logs.
 
 
@@ -142,6 +156,12 @@ def another_prefix() -> Bent:
 def record_of_a_later_epoch() -> Bent:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, log=cluster.append(1, value(2, 2, 9)))
+
+
+@violates("LogEpochsMonotone")
+def state_with_a_record_of_a_later_epoch() -> Bent:
+    cluster, _ = leader_with_a_value()
+    return cluster, cluster.step(2, changes={"lastEpoch": 2})
 
 
 @violates("TruncationKeepsCommonPrefix")
@@ -273,6 +293,14 @@ def high_watermark_that_no_leader_had() -> Bent:
     cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
     cluster.replicate(2, 1)
     return cluster, cluster.step(2, changes={"hw": 3})
+
+
+@violates("StateMachineSafety", "OwnTailCountsWhenFlushed")
+def last_step_applies_beyond_the_log() -> Bent:
+    cluster, _ = leader_with_a_value()
+    line = cluster.end(1)
+    cluster.applies(line, value(2, 1, 9))
+    return cluster, line
 
 
 @violates("HighWatermarkMonotone")

@@ -105,6 +105,26 @@ def test_a_field_of_the_wrong_type_is_named_with_its_line(tmp_path: Path, value:
         read(write(tmp_path, lines))
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ((0, "initialKraftVersion"), 7, "line 1: field 'initialKraftVersion' must be 0 or 1, found 7"),
+        ((2, "out", 0, "kind"), "x", "line 3: field 'out[0].kind' must be 'req' or 'resp', found 'x'"),
+        ((2, "s", "deadlines", "fetch"), [], "field 's.deadlines.*' must be an integer, found a list"),
+    ],
+)
+def test_another_value_is_told_with_the_expected_ones(place: tuple[Any, ...], value: Any, said: str) -> None:
+    lines: Any = json.loads(json.dumps(small_recording()))
+    *around, last = place
+    part = lines
+    for key in around:
+        part = part[key]
+    part[last] = value
+    with pytest.raises(InputError) as refusal:
+        recording_of(lines)
+    assert said in str(refusal.value)
+
+
 def test_time_does_not_run_backwards() -> None:
     lines = small_recording()
     lines[5]["t"] = 1

@@ -224,6 +224,9 @@ def _judge_committed(step: Step) -> None:
         # The state does not show what the leader reached in its last step, but others may have heard of it.
         known = _last_known(step)
         if known > (before.high_watermark or 0):
+            if known > replica.log.end:
+                evidence = f"has the high watermark {known}, its log ends at {replica.log.end}"
+                step.violates(names.STATE_MACHINE_SAFETY, evidence)
             _judge_high_watermark(step, before._replace(high_watermark=known, end=replica.log.end))
     for callback in step.event.callbacks:
         _judge_callback(step, callback)

@@ -14,6 +14,7 @@ from kraftcheck.evidence.history.records import Committed, Logs
 from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
 from kraftcheck.evidence.recordings.properties.finding import Finding, explained
 from kraftcheck.evidence.recordings.recording import Event, Message
+from kraftcheck.systems.kraft import names
 
 
 class Findings:
@@ -112,8 +113,16 @@ class Step:
 
     def knows_leader(self, epoch: int, leader: int | None) -> None:
         """The replica knows ``leader`` of ``epoch``, to be held against what others know."""
-        if leader is not None:
-            self.run.cluster.leader(epoch, Seen(leader, self.replica.id, self.event, b""))
+        if leader is None:
+            return
+        cluster = self.run.cluster
+        cluster.leader(epoch, Seen(leader, self.replica.id, self.event, b""))
+        first = cluster.epochs[epoch].leader
+        begins = self.replica.memory.epoch_where is self.event
+        if begins and first is not None and first.node == self.replica.id and first.value != leader:
+            # Its memory begins anew: after another epoch that it must not have, or on another disk.
+            evidence = f"takes {leader} for the leader of epoch {epoch}, which it knew to be {first.value}"
+            self.violates(names.SINGLE_KNOWN_LEADER, evidence)
 
     def messages(self, api: str, *, requests: bool) -> Iterator[tuple[Message, Message | None]]:
         """The messages that the step sent, each with the request that it answers."""

@@ -56,6 +56,9 @@ def judge(step: Step) -> None:
             f"is in epoch {after.epoch}, its quorum-state file in {'none' if file is None else file.epoch}"
         )
         step.violates(names.EPOCH_MONOTONE, evidence)
+    if after.last_epoch > after.epoch:
+        evidence = f"has records of epoch {after.last_epoch} in epoch {after.epoch}"
+        step.violates(names.LOG_EPOCHS_MONOTONE, evidence)
     step.replica.memory.observe(after, step.event, step.report)
     step.knows_leader(after.epoch, after.leader)
     if after.role == "Leader" and not (before is not None and before[:2] == after[:2]):
@@ -76,11 +79,17 @@ def _judge_end(step: Step) -> None:
 
 def _judge_elected(step: Step, epoch: int) -> None:
     key = step.replica.key
-    other = step.run.led.setdefault(epoch, key)
-    if other != key:
+    other = step.run.led.get(epoch)
+    if other is None:
+        step.run.led[epoch] = key
+    elif other != key:
         step.violates(
             names.SINGLE_LEADER, f"becomes Leader of epoch {epoch}, which {other} has led before", other.id
         )
+    elif step.replica.memory.led is step.event:
+        # Its memory of the epoch has begun anew since, after another epoch or a role that it must not have.
+        evidence = f"becomes Leader of epoch {epoch}, which it has led before"
+        step.violates(names.EX_LEADER_NEVER_LEADS_AGAIN, evidence)
 
 
 def _judge_start(step: Step, after: WholeState) -> None:
