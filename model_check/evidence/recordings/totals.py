@@ -23,7 +23,7 @@ NOT_COUNTED = ("act:", "spinGuard")
 #: it received them, and requests of the client that did not arrive.
 AT_LEAST = ("synthetic:", "admin:")
 
-#: Counts of events by kind that the last line always has, as it gives them.
+#: Counts of events by kind, which the last line always gives in full.
 _COUNTED = (
     *("ev:", "end:", "lost:", "synthetic:", "admin:", "adminResult:"),
     *("appends", "starts", "truncations", "snapshotLoads", "lostUnflushedRestarts"),
