@@ -90,7 +90,7 @@ def select(systems: Sequence[System], names: Sequence[str]) -> Selection:
 
 
 def words_of(place: str, *parts: str) -> frozenset[str]:
-    """All names that select obligations, among others or alone: any of their parts, in their order."""
+    """All names that select an obligation, alone or with others: any of its parts, in their order."""
     names = (place, *parts)
     chosen = chain.from_iterable(combinations(names, size) for size in range(1, len(names) + 1))
     return frozenset(":".join(each) for each in chosen)

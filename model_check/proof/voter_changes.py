@@ -108,7 +108,7 @@ def _with(
     principles: tuple[Principle, ...] = (),
     lemmas: tuple[Lemma, ...] = (),
 ) -> Step:
-    """``step`` with more updates; the meaning of a majority is defined anew."""
+    """``step`` with more guards and updates; it has its own guard for majorities."""
     kept = tuple(guard for guard in step.guards if guard.name != "a majority is one")
     return Step(kept + guards, step.updates + updates, principles, lemmas + step.lemmas)
 
