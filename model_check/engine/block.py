@@ -249,7 +249,7 @@ class Blocks:
     def begin(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> Generation:
         """Begin to generate the candidates of all rows, in the background where there are several threads.
 
-        They do not depend on what the blocks before add to the visited set.
+        They do not depend on the additions of earlier blocks to the visited set.
         """
         self._turn = (self._turn + 1) % len(self._workers)
         workers = self._workers[self._turn]

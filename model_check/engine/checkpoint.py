@@ -1,4 +1,4 @@
-"""A search on disk, so that a later process can continue it, for whatever reason the first one ended.
+"""A search on disk, so that a later process can continue it after any end of the first one.
 
 The folder of a checkpoint holds, next to the files of all complete levels (:mod:`kraftcheck.engine.links`),
 

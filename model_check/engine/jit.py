@@ -26,7 +26,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.engine import sparse  # noqa: F401  # Before numba loads what it loads.
+from kraftcheck.engine import sparse  # noqa: F401  # Before numba loads OpenBLAS.
 from kraftcheck.support.failures import require_memory
 
 #: Address space that numba takes as it is loaded, and LLVM, which would end the process, at work.

@@ -70,15 +70,15 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One thing that may happen on one event at one component.
+    """One possible result of one event at one component.
 
-    action: what a trace and a graph edge call it (hashable, readable with ``str``).
+    action: its name in traces and on graph edges (hashable, readable with ``str``).
     local: the component's local state afterwards.
     sends: messages put into flight, in order.
-    labels: what the history has to know, in order; each is passed to :meth:`System.record`.
+    labels: the entries for the history, in order; each is passed to :meth:`System.record`.
     costs: indices into ``System.budgets``; each occurrence spends one unit. Without the budget the outcome
         is not enabled.
-    signals: what all others notice, applied in order before ``sends``.
+    signals: its notifications to all other components, applied in order before ``sends``.
     consumes: whether a delivered message leaves the network (``False``: it stays; ignored for actions of
         the environment).
     repeatable: whether a copy of the message may arrive in this way (``Network.duplicates``).

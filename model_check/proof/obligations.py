@@ -57,7 +57,7 @@ def invariant(system: System, state: State) -> tuple[Formula, ...]:
     return tuple(conjunct.formula(state) for conjunct in system.conjuncts)
 
 
-#: Takes the name of an action (or what is in its place) and that of a conjunct.
+#: Takes the name of an action (or its replacement) and that of a conjunct.
 Wanted = Callable[[str, str], bool]
 
 

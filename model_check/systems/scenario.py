@@ -1,10 +1,10 @@
 """Scenario files: the system to explore, the bounds, and the expected verdict.
 
-A scenario is a TOML file; ``docs/scenarios.md`` describes every key. Here is what all scenarios share; each
-kind of system adds tables of its own, and the table of its name identifies the kind. Files are hostile until
-parsed: unknown keys, values out of range or a file that is not TOML raise :class:`InputError
-<kraftcheck.support.errors.InputError>` with a sentence for each mistake, which names the file, the line and
-the key.
+A scenario is a TOML file; ``docs/scenarios.md`` describes every key. This module has the parts that all
+scenarios share; each kind of system adds tables of its own, and the table of its name identifies the kind.
+Files are hostile until parsed: unknown keys, values out of range or a file that is not TOML raise
+:class:`InputError <kraftcheck.support.errors.InputError>` with a sentence for each mistake, which names the
+file, the line and the key.
 """
 
 from __future__ import annotations

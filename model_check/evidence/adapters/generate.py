@@ -1,4 +1,4 @@
-"""Sequences that cover what the replicas of scenarios do: few, and from shortest behaviours."""
+"""Sequences that cover the steps of the replicas of scenarios: few, and from shortest behaviours."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One recorded run against the reference: every node's events in order, each step compared with the record.
 
-Nodes are compared separately: what a node receives comes from the recording, never from the reference's other
-nodes, so one difference does not spread. Facts that no node decides (the messages that arrive, the processes
-that run, the totals) are compared with the recording itself.
+Nodes are compared separately: the messages that a node receives come from the recording, never from the
+reference's other nodes, so one difference does not spread. Facts that no node decides (the messages that
+arrive, the processes that run, the totals) are compared with the recording itself.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Stored:
     """The disk of a node over all its processes.
 
     file: the quorum-state file as recordings show it. is_known: ``False`` after steps that were not compared,
-    until the next process shows what it finds. kept: the offset up to which the log was flushed when the last
+    until the next process shows its disk. kept: the offset up to which the log was flushed when the last
     process crashed, if it had more records and the power stayed on.
     """
 
