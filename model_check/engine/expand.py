@@ -12,8 +12,8 @@ second generation. (Sleep sets that keep all states: Godefroid, "Partial-Order M
 Concurrent Systems", 1996, chapter 5; here without storing sets: only the last step counts.)
 """
 
-# Numba infers the types here; annotations would only repeat the docstrings. mypy:
-# disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
+# Numba infers the types here; annotations would only repeat the docstrings.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations
 

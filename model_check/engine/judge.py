@@ -1,7 +1,7 @@
 """The compiled core: invariants, judged on rows."""
 
-# Numba infers the types here; annotations would only repeat the docstrings. mypy:
-# disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
+# Numba infers the types here; annotations would only repeat the docstrings.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations
 

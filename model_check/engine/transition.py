@@ -4,8 +4,8 @@ fingerprint.
 A look-up that fails is written down in ``misses``; Python resolves it and the row is expanded again.
 """
 
-# Numba infers the types here; annotations would only repeat the docstrings. mypy:
-# disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
+# Numba infers the types here; annotations would only repeat the docstrings.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations
 

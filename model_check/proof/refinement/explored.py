@@ -110,7 +110,7 @@ def outcomes_of(codes: NDArray[np.uint32]) -> NDArray[np.int32]:
 
 
 class _Tree(Collector):
-    """Collects the tree of first predecessors as well."""
+    """Also collects the tree of first predecessors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def explore_whole(
     progress: Callable[[Progress], None] | None = None,
     max_states: int | None = None,
 ) -> Explored:
-    """Explore ``system``, which must judge no properties. Raises InputError beyond ``max_states`` states."""
+    """Explore ``system``, which must judge no properties. Raises InputError above ``max_states`` states."""
     tables, tree = Tables(system), _Tree()
     exploration = explore(
         system, threads=threads, limits=Limits(max_states=max_states), keep_going=True, progress=progress,

@@ -1,7 +1,7 @@
 """Passes over all states and transitions, compiled. Facts are bits of rows of 64-bit words."""
 
-# Numba infers the types here; annotations would only repeat the docstrings. mypy:
-# disable-error-code="no-untyped-def, no-untyped-call"
+# Numba infers the types here; annotations would only repeat the docstrings.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
 
