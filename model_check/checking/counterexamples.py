@@ -1,4 +1,4 @@
-"""Which counterexamples are shown: the simplest among the shortest, where looking for them costs little."""
+"""The counterexamples to show: the simplest among the shortest, where the search for them is cheap."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from kraftcheck.engine.watch import Watch
 from kraftcheck.engine.witness import Priced
 from kraftcheck.systems.kinds import kind_of
 
-#: Up to how many states the levels before a violation are explored again.
+#: The number of states up to which the levels before a violation are explored again.
 MOST_STATES = 2_000_000
-#: By how many steps the counterexample of another cause may be longer than the shortest.
+#: The number of steps by which the counterexample of another cause may be longer than the shortest.
 DEEPER = 3
 
 
 def simplest_of(
     system: System, violations: Sequence[Violation], watch: Watch | None = None
 ) -> dict[str, Found]:
-    """By property the simplest of the shortest ways to its violation: fewest faults, then fewest replicas
-    that act, then fewest changes of the replica that acts.
+    """By property the simplest of the shortest paths to its violation: fewest faults, then fewest acting
+    replicas, then fewest changes of the acting replica.
 
     Without those for which more than ``MOST_STATES`` states would have to be explored again, or more than
-    ``watch`` leaves: of them the first one found is as good as any.
+    ``watch`` leaves: for these the first counterexample found is shown.
     """
     found: dict[str, Found] = {}
     if not violations:
@@ -60,8 +60,8 @@ def _layers(system: System, depth: int, watch: Watch | None, phase: str) -> Laye
 
 
 def name_of(step: PathStep, action: Hashable) -> str:
-    """The name of a step, whichever replica takes it: its kind and, of a timer, which one; and whether a
-    crash cuts it short.
+    """The name of a step of any replica: its kind and, of a timer, its name; and whether a crash cuts it
+    short.
     """
     if isinstance(action, Priced):
         action = action.action

@@ -1,4 +1,4 @@
-"""*Eventually* properties of a scenario: the graph they are judged on, and lassos by their causes."""
+"""*Eventually* properties of a scenario: the graph on which they are judged, and lassos by their causes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from kraftcheck.systems.kind import Judged, ModelSystem
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import MOST_IN_FLIGHT, Eventually, Scenario
 
-#: How many states an *eventually* property can be judged on: some 20 GB.
+#: The number of states up to which an *eventually* property can be judged: some 20 GB.
 MAX_GRAPH_STATES = 30_000_000
-#: How many components of a graph are looked at for causes, those with the shortest stems.
+#: The number of components of a graph that are searched for causes, those with the shortest stems.
 MOST_COMPONENTS = 1_000
 
 
 def judge_eventually(
     scenario: Scenario, found: Exploration, threads: int, watch: Watch
 ) -> tuple[Judged, ...]:
-    """What becomes of the properties on the whole graph of a system without safety violations.
+    """The verdicts on the properties on the whole graph of a system without safety violations.
 
     Raises IncompleteGraphError if the limits do not allow it, and InputError if the network is too small.
     """
@@ -51,11 +51,11 @@ def _named(watch: Watch, judged: str) -> Callable[[str], None]:
 def graph_of(
     scenario: Scenario, threads: int, watch: Watch, phase: str
 ) -> tuple[ModelSystem, Graph, Represent | None]:
-    """The system, its whole graph, and what makes representatives of states, where epochs are relative.
-    ``phase``: what it is collected for.
+    """The system, its whole graph, and the function from states to representatives, where epochs are
+    relative. ``phase``: the purpose of the graph.
 
-    Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives are none
-    or the network has no room for a step.
+    Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives do not
+    behave alike or the network has no room for a step.
     """
     model = kind_of(scenario)
     system = model.build(scenario, absorbs=True)
@@ -86,7 +86,7 @@ def graph_of(
 
 
 def too_small(scenario: Scenario) -> InputError:
-    """That the network has no room for a step, where all of them are needed."""
+    """The error that the network has no room for a step, where all steps are needed."""
     capacity = scenario.network.capacity
     ways = [f"make it larger (at most {MOST_IN_FLIGHT})"] if capacity < MOST_IN_FLIGHT else []
     if getattr(scenario.network, "forgotten", "lost") == "stay":
@@ -100,8 +100,8 @@ def too_small(scenario: Scenario) -> InputError:
 
 @dataclass(frozen=True, slots=True)
 class LassoCause:
-    """The steps repeated for ever, by the names of the steps of the cycle, whichever replica takes them; and
-    the kinds of faults on the stem. No steps: the behaviour stays in its state.
+    """The steps repeated forever, by the names of the steps of the cycle, of any replica; and the kinds of
+    faults on the stem. No steps: the behaviour stays in its state.
     """
 
     cycle: tuple[str, ...]
@@ -113,8 +113,8 @@ def causes_of_lassos(
 ) -> list[tuple[LassoCause, Lasso]]:
     """Up to ``most`` lassos that violate ``wanted``, one for each cause; those with shorter stems first.
 
-    One lasso of each component of states with a fair cycle is looked at. Of causes with the same cycle those
-    are left out whose faults include all of another one's. Raises IncompleteGraphError.
+    The search takes one lasso of each component of states with a fair cycle. It leaves out a cause if another
+    one with the same cycle has a subset of its faults. Raises IncompleteGraphError.
     """
     system, graph, represent = graph_of(scenario, threads, watch, "causes")
     found: list[tuple[LassoCause, Lasso]] = []
@@ -139,7 +139,7 @@ def _cause(system: ModelSystem, graph: Graph, lasso: Lasso) -> LassoCause:
 
 
 def _faults(system: ModelSystem, graph: Graph, lasso: Lasso) -> Iterator[str]:
-    """The kinds of faults on the stem: losses, copies, and what was spent of budgets of faults."""
+    """The kinds of faults on the stem: losses, copies, and the spent budgets of faults."""
     for step in lasso.stem:
         if step.kind == "lose":
             yield LOSS

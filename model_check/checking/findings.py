@@ -1,7 +1,7 @@
-"""Known defects of Kafka or a document, and how a counterexample of each is recognised.
+"""Known defects of Kafka or a document, and the recognition of their counterexamples.
 
-By its structure alone: the property, and steps by the rules that decided in them, in order. That is a
-resemblance and no proof, so the texts say "looks like".
+The recognition uses structure alone: the property, and steps by the rules that decided in them, in order.
+That is a resemblance, not a proof, so the texts use "looks like".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Entry(BaseModel):
 
 
 class Pattern(_Entry):
-    """What a step must be; see ``findings.toml``."""
+    """The conditions on a step; see ``findings.toml``."""
 
     action: tuple[str, ...] = ()
     message: str = ""
@@ -43,7 +43,7 @@ class Pattern(_Entry):
 
 
 class Recorded(_Entry):
-    """How it shows in a recorded run: the property, and what must be found in the evidence."""
+    """The finding in a recorded run: the property, and the text that the evidence must contain."""
 
     property: str
     evidence: re.Pattern[str]
@@ -64,12 +64,12 @@ class Known(_Entry):
 
     @property
     def place(self) -> str:
-        """Where it is described."""
+        """The place of its description."""
         words = re.sub(r"[^\w\- ]", "", self.section.lower()).replace(" ", "-")
         return f"docs/findings.md#{words}"
 
 
-#: Which replica each letter of the patterns is.
+#: The replica of each letter of the patterns.
 _Who = dict[str, "Place"]
 
 
@@ -86,7 +86,7 @@ def recognised(trace: Trace) -> Known | None:
 
 
 def in_words(known: Known, violated: str) -> str:
-    """Which finding a violation looks like, and what goes past it."""
+    """The finding that a violation looks like, and the keys of a scenario that avoid it."""
     past = f"; {known.past} goes past it" if known.past else ""
     return f"{violated}: looks like finding {known.id}, see {known.place} ({known.scenarios[0]}){past}."
 

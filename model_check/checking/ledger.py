@@ -1,9 +1,9 @@
 """Results of earlier explorations that were as expected, with the code that they depend on.
 
 The result of a scenario depends on its file; on the functions of the reference, as far as they ran
-(:mod:`kraftcheck.checking.coverage.blocks`); on what the reference does when it is imported; and on all other
-modules that take part in a check, and the libraries that decide what they do. The ledger keeps a digest of
-each. It is a file in the user's cache, for each place where kraftcheck is installed.
+(:mod:`kraftcheck.checking.coverage.blocks`); on the code that the reference runs when it is imported; and on
+all other modules that take part in a check, and the libraries that decide their behaviour. The ledger keeps a
+digest of each. It is a file in the user's cache, for each place where kraftcheck is installed.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from kraftcheck.support.files import write_atomically
 from kraftcheck.support.places import REFERENCE, SPEC, folder_of, modules, root
 from kraftcheck.systems.scenario import Scenario
 
-#: The packages of which the functions that ran are noted. They keep nothing from one scenario for the next,
-#: but for what :func:`~kraftcheck.checking.coverage.executed.recording` has them forget.
+#: The packages whose executed functions are noted. They keep nothing from one scenario for the next, except
+#: caches that :func:`~kraftcheck.checking.coverage.executed.recording` clears.
 RECORDED = (REFERENCE,)
-#: What checks a scenario, what it finds by name, and what notes what has run.
+#: The modules that check a scenario, that it finds by name, and that record the executed code.
 _ENTRIES = (
     *("kraftcheck.checking.run", "kraftcheck.systems.kraft.scenario", "kraftcheck.systems.brokers.scenario"),
     *(
@@ -43,7 +43,8 @@ _ENTRIES = (
         "kraftcheck.checking.coverage.executed",
     ),
 )
-#: Modules that count as a whole: what they say of types is known before a scenario is explored, or kept.
+#: Modules that count as a whole: their statements about types are evaluated before a scenario is explored, or
+#: cached.
 _WHOLE = frozenset({f"kraftcheck.reference.{name}" for name in ("frozen", "types", "fatal")})
 _LIBRARIES = ("numba", "numpy", "llvmlite", "msgspec", "pydantic")
 _MOST_BYTES = 64 << 20
@@ -77,7 +78,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A result as expected that still holds: how many distinct states, and when (seconds of the epoch)."""
+    """A result as expected that still holds: the number of distinct states, and the time (seconds of the
+    epoch).
+    """
 
     states: int
     when: float
@@ -106,7 +109,7 @@ class _Module:
 
     @cached_property
     def imports(self) -> frozenset[str]:
-        """All modules that it names in imports, wherever these are, and names that may be modules."""
+        """All modules that it names in imports, in any place, and names that may be modules."""
         return frozenset(_imported(self._tree()))
 
     @cached_property
@@ -114,8 +117,8 @@ class _Module:
         return blocks.functions_in(self._tree())
 
     def seen(self, function: str, flags: str) -> str | None:
-        """A digest of what a run with ``flags`` sees of a function; ``None``: it has other blocks, or is not
-        there.
+        """A digest of the part of a function that a run with ``flags`` executed; ``None``: it has other
+        blocks, or does not exist.
         """
         if (function, flags) not in self._seen:
             found = self._functions.get(function)
@@ -144,7 +147,7 @@ class Sources:
         return cls({name: _Module(text) for name, text in texts.items()}, list(files.values()))
 
     def changed_meanwhile(self) -> bool:
-        """Whether a file is younger than this process, which then may have imported what it was before."""
+        """Whether a file is younger than this process, which then may have imported the previous contents."""
         try:
             return any(path.stat().st_mtime >= kraftcheck.BEGAN for path in self._files)
         except OSError:
@@ -155,15 +158,15 @@ class Sources:
         return Sources({**self._modules, **{name: _Module(text) for name, text in changed.items()}})
 
     def seen(self, place: Place, flags: str) -> str | None:
-        """A digest of what a run with ``flags`` sees of a function; ``None``: it has other blocks, or is not
-        there.
+        """A digest of the part of a function that a run with ``flags`` executed; ``None``: it has other
+        blocks, or does not exist.
         """
         module = self._modules.get(place.module)
         return None if module is None else module.seen(place.function, flags)
 
     @cached_property
     def rest(self) -> str:
-        """A digest of all that a check depends on besides its scenario and the functions that are noted."""
+        """A digest of all dependencies of a check apart from its scenario and the noted functions."""
         found = hashlib.sha256()
         reference = {name for name in self._modules if is_of(name, RECORDED)}
         for name in sorted(self.closure() | reference):
@@ -178,7 +181,7 @@ class Sources:
         return found.hexdigest()[:16]
 
     def closure(self) -> set[str]:
-        """The modules that are imported where a scenario is checked, at any time."""
+        """The modules that are imported at any time while a scenario is checked."""
         found: set[str] = set()
         waiting = list(_ENTRIES)
         while waiting:
@@ -199,7 +202,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 class Ledger:
-    """The results that are kept in a file. Without a file that can be read there are none."""
+    """The results that are kept in a file. Without a readable file there are none."""
 
     def __init__(self, path: Path, sources: Sources) -> None:
         self._path = path
@@ -210,8 +213,8 @@ class Ledger:
         self._index = {each: index for index, each in enumerate(self._functions)}
 
     def kept(self, scenario: Scenario, sources: Sources | None = None) -> Kept | None:
-        """The result of ``scenario``, if all that it depends on is as it was; with other ``sources``, if it
-        would be their result as well.
+        """The result of ``scenario``, if all its dependencies are unchanged; with other ``sources``, if it
+        would be their result too.
         """
         sources = sources or self.sources
         entry = self._entries.get(scenario.name)
@@ -242,7 +245,7 @@ class Ledger:
             self.write()
 
     def write(self) -> None:
-        """Write the file; where that is not possible, new results are explored again next time."""
+        """Write the file; where that is not possible, the next run explores the new results again."""
         self._written = time.time()
         used = sorted({index for each in self._entries.values() for index in each.seen})
         number = {old: new for new, old in enumerate(used)}

@@ -1,4 +1,4 @@
-"""How commands show the scenarios that they check: progress, one result each, and a summary."""
+"""The output of commands that check scenarios: progress, one result each, and a summary."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def report(
 
 
 def _kept_open(scenario: Scenario, judged: Judged) -> str:
-    """Why nothing can be said of an *eventually* property: which budgets are spent."""
+    """The reason why an *eventually* property has no verdict: the spent budgets."""
     values = (getattr(scenario.budgets, name) for name in judged.spent)
     keys = " and ".join(f"{key} = {value}" for key, value in zip(_spent_keys(judged), values, strict=True))
     verb = "is" if len(judged.spent) == 1 else "are"
@@ -175,11 +175,11 @@ def _way_out(judged: Judged) -> str:
 
 
 def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> None:
-    """Where the search resumed, and how to resume it again."""
+    """The depth at which the search resumed, and the command to resume it again."""
     if result.taken_up is not None:
         say(out, f"taken up at depth {result.taken_up} from the checkpoint", indent=4)
     if result.kept is not None:
-        # Time begins anew with each run, and is enough if a level was completed in it.
+        # Time begins anew with each run, and suffices if the run completed a level.
         enough = result.limit == INTERRUPTED or (
             result.limit == "max_seconds" and result.kept != result.taken_up
         )
@@ -189,7 +189,7 @@ def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> 
 
 
 def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
-    """Whether this counterexample was chosen among those of its length, and by what."""
+    """Whether this counterexample was chosen among those of its length, and by which criterion."""
     judged = {each.property for each in result.exploration.violations}
     if result.initial_prefix is not None or trace.property not in judged:
         return
@@ -210,7 +210,7 @@ def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
 
 
 def _states(result: CheckResult) -> str:
-    """How many states were looked at, and for how many they stand."""
+    """The number of explored states, and the number of states that they represent."""
     found = result.exploration
     if not result.interchangeable:
         return f"{found.distinct:,} states"
@@ -219,7 +219,7 @@ def _states(result: CheckResult) -> str:
 
 
 def summarize(out: Console, results: Sequence[CheckResult]) -> None:
-    """Print what all scenarios gave together."""
+    """Print the results of all scenarios together."""
     expected = sum(result.as_expected for result in results)
     states = sum(result.exploration.distinct for result in results)
     seconds = sum(result.seconds for result in results)

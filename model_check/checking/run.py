@@ -30,16 +30,15 @@ from kraftcheck.traces import build as build_trace
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one scenario gave. ``differences`` say in words where it is not what the scenario expects; it is
-    empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
-    ``None`` if ``graph_limit`` kept the *eventually* properties from being judged. ``initial_prefix`` is the
+    """The result of one scenario. ``differences`` are sentences about deviations from the expected result; it
+    is empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
+    ``None`` if ``graph_limit`` prevented a verdict on the *eventually* properties. ``initial_prefix`` is the
     scenario of the run that leads to ``replicas.initial-leader`` where that violates a property already:
     ``system``, ``exploration`` and traces are then those of the run. ``interchangeable``: the replicas up to
-    whose renaming states were looked at. ``covered``: what the steps that were taken exercise, where it was
-    noted. ``taken_up``, ``kept``: the depth at which the search went on from a checkpoint, and up to which
-    one holds it now that a limit has ended it. ``earlier``: the seconds of the earlier runs of a
-    checkpoint; ``watch``: those of this one, also of later look-ups, and what is left of
-    them.
+    whose renaming states were explored. ``covered``: the coverage targets of the taken steps, where they were
+    noted. ``taken_up``, ``kept``: the depth at which the search continued from a checkpoint, and the depth up
+    to which a checkpoint has it after a limit ended it. ``earlier``: the seconds of the earlier runs of a
+    checkpoint; ``watch``: those of this one, also of later look-ups, and the remaining ones.
     """
 
     scenario: Scenario
@@ -65,7 +64,7 @@ class CheckResult:
     @property
     def simplest(self) -> dict[str, Found]:
         """By property the simplest of the shortest counterexamples; see :func:`simplest_of`. None in the run
-        that leads to ``replicas.initial-leader``, which is what it is.
+        that leads to ``replicas.initial-leader``, which has no alternatives.
         """
         self.look_for_simplest()
         return self._simplest[0]
@@ -125,7 +124,7 @@ class CheckResult:
         return (*found, *(judged.name for judged in self.judged if judged.violated))
 
     def summary(self) -> str:
-        """The scenario, the verdict, what is violated and how much was explored, in one line."""
+        """The scenario, the verdict, the violated properties and the size of the exploration, in one line."""
         found, verdict = self.exploration, self.verdict.value
         why = ", ".join(self.violated or found.missing_goals if self.verdict is Verdict.VIOLATED else ())
         limit = f" ({self.limit})" if self.verdict is Verdict.UNDETERMINED else ""
@@ -133,12 +132,12 @@ class CheckResult:
         return f"{self.scenario.name}: {text}; {found.distinct:,} states, depth {found.depth}"
 
     def __repr__(self) -> str:
-        """The summary: all states of a system are no help to a reader."""
+        """The summary: the states of a system are too many to print."""
         return f"<CheckResult {self.summary()}>"
 
     @property
     def kept_open(self) -> tuple[Judged, ...]:
-        """The *eventually* properties of which spent budgets keep anything from being said."""
+        """The *eventually* properties whose verdict is open because of spent budgets."""
         return tuple(judged for judged in self.judged if judged.spent)
 
     @property
@@ -153,7 +152,7 @@ class CheckResult:
 
     @property
     def limit(self) -> str | None:
-        """Which limit was hit, if the verdict is undetermined."""
+        """The limit that was reached, if the verdict is undetermined."""
         if self.liveness is None:
             return self.graph_limit
         spent = (f"budgets.{name}" for judged in self.kept_open for name in judged.spent)
@@ -161,7 +160,7 @@ class CheckResult:
 
     @property
     def undetermined(self) -> bool:
-        """Whether a limit left open what was asked, be it only of *eventually* properties."""
+        """Whether a limit left any question open, including one about *eventually* properties."""
         seen = {violation.property for violation in self.exploration.violations}
         unseen = self.exploration.limit is not None and not seen.issuperset(self.scenario.expect.violates)
         kept = {judged.name for judged in self.kept_open}
@@ -187,19 +186,19 @@ def check(
     report_interrupt: bool = False,
     explorer: Callable[..., Exploration] = explore,
 ) -> CheckResult:
-    """Explore ``scenario`` exhaustively and compare with what it expects.
+    """Explore ``scenario`` exhaustively and compare the result with the expected one.
 
-    ``threads``: how many explore; counts and verdicts do not depend on it. ``limits``: states, bytes and
-    seconds after which the verdict is left undetermined. ``progress`` is called now and then.
-    ``keep_going``, ``partial_order``: see :func:`~kraftcheck.engine.explorer.explore`.
-    ``checkpoint``: where the exploration is taken up from and written to (the graph for *eventually*
-    properties is always collected anew). ``coverage``: note what is exercised, guards of the reference
-    included; it is noted without them where the scenario asks for ``expect.covers``. ``report_interrupt``: on
-    Ctrl-C return what was found by then, with the limit "interrupted", instead of raising KeyboardInterrupt.
-    ``explorer``: what explores the states, with the arguments and the results of
-    :func:`~kraftcheck.engine.explorer.explore`.
-    Raises InputError where the scenario contradicts itself or its replicas are not as interchangeable as it
-    says, and CheckpointError where the checkpoint cannot be used.
+    ``threads``: the number of exploring threads; counts and verdicts do not depend on it. ``limits``: states,
+    bytes and seconds after which the verdict is left undetermined. ``progress`` is called periodically.
+    ``keep_going``, ``partial_order``: see :func:`~kraftcheck.engine.explorer.explore`. ``checkpoint``: the
+    checkpoint from which the exploration continues and to which it is saved (the graph for *eventually*
+    properties is always collected anew). ``coverage``: note the coverage targets, including guards of the
+    reference; they are noted without guards where the scenario has ``expect.covers``. ``report_interrupt``:
+    on Ctrl-C return the result so far, with the limit "interrupted", instead of raising KeyboardInterrupt.
+    ``explorer``: the function that explores the states, with the arguments and the results of
+    :func:`~kraftcheck.engine.explorer.explore`. Raises InputError where the scenario contradicts itself or
+    its replicas are not interchangeable although it requires that, and CheckpointError where the checkpoint
+    cannot be used.
     """
     watch = Watch(limits, progress)
     with watch.running():
@@ -246,7 +245,7 @@ def check(
 def _explored(
     scenario: Scenario, run: Callable[[], Exploration], covering: Covering | None, report_interrupt: bool
 ) -> tuple[Exploration, Covered | None]:
-    """What ``run`` finds, and apart from that what ``covering`` noted."""
+    """The result of ``run``, and separately the notes of ``covering``."""
     try:
         exploration = run()
     except Interrupted as interrupted:
@@ -266,7 +265,7 @@ def _explored(
 def _judged(
     judge: Callable[[], tuple[Judged, ...]], report_interrupt: bool
 ) -> tuple[tuple[Judged, ...] | None, str | None]:
-    """What became of the *eventually* properties, or ``None`` and the limit that kept it open."""
+    """The verdicts on the *eventually* properties, or ``None`` and the limit that prevented them."""
     try:
         return judge(), None
     except IncompleteGraphError as incomplete:
@@ -297,7 +296,7 @@ def _uncovered(scenario: Scenario, found: Exploration, covered: Covered | None) 
 
 
 def _of_initial_prefix(scenario: Scenario, broken: BrokenInitialPrefix, watch: Watch) -> CheckResult:
-    """A violation in the run that leads to ``replicas.initial-leader``: nothing comes after it."""
+    """A violation in the run that leads to ``replicas.initial-leader``: the exploration ends there."""
     depth = max(violation.depth for violation in broken.violations)
     exploration = Exploration(
         verdict=Verdict.VIOLATED,
@@ -321,7 +320,7 @@ def _differences(
     if found.verdict is Verdict.UNDETERMINED or (liveness is None and expected.verdict == "violated"):
         return ()
     differences = []
-    # What lies beyond a limit is open; what was seen counts anyway.
+    # States outside a limit leave the verdict open; violations and goals already seen count.
     whole = found.limit is None
     unfair = {judged.name for judged in liveness or () if judged.violated}
     kept_open = {judged.name for judged in liveness or () if judged.spent}

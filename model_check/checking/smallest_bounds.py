@@ -16,7 +16,7 @@ from kraftcheck.systems.kind import Judged
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 
-#: Up to how many states a scenario with smaller bounds is explored.
+#: The number of states up to which a scenario with smaller bounds is explored.
 MOST_STATES = 1_000_000
 
 #: A bound: table and key of the scenario.
@@ -28,9 +28,9 @@ TIMERS: Key = ("environment", "timers")
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A bound as the scenario has it, and the smallest one, with the others as small as they are said to be.
+    """A bound of the scenario, and the smallest one, given the smallest values of the other bounds.
 
-    ``open``: with a smaller one more had to be explored to tell than the limits allow.
+    ``open``: the limits do not suffice to decide whether a smaller one violates the property.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """All bounds, the scenario with the smallest ones, and how often it was explored to find them."""
+    """All bounds, the scenario with the smallest ones, and the number of explorations to find them."""
 
     bounds: tuple[Lowered, ...]
     scenario: Scenario
@@ -67,7 +67,7 @@ def _violates(violated: str, watch: Watch, threads: int) -> Violates:
             if violated in {violation.property for violation in found.violations}:
                 return True
             if found.verdict is not Verdict.VIOLATED or not found.violations:
-                # With other violations first the search has stopped too early to tell.
+                # With other violations first, the search has stopped too early to decide.
                 break
         return None if found.limit is not None else False
 
@@ -75,7 +75,7 @@ def _violates(violated: str, watch: Watch, threads: int) -> Violates:
 
 
 def _never_reaches(violated: Judged, watch: Watch, threads: int) -> Violates:
-    """Whether an *eventually* property is violated, and by a cycle where it was one before."""
+    """Whether an *eventually* property is violated, and by a cycle if the original counterexample has one."""
 
     def violates(candidate: Scenario) -> bool | None:
         found = check(
@@ -102,18 +102,18 @@ class _Lowering:
         self._violates = violates
 
     def violates(self, candidate: Scenario) -> bool | None:
-        """Whether the property is violated there; not where the scenario contradicts itself."""
+        """Whether the property is violated there; it is not if the scenario contradicts itself."""
         self.explored += 1
         try:
             return self._violates(candidate)
         except DiskError:
             raise
         except InputError:
-            # Some keys ask for others: this one cannot be lowered.
+            # Some keys require others: this one cannot be lowered.
             return False
 
     def try_all(self, key: Key) -> bool:
-        """Lower one bound as far as it goes; whether it went."""
+        """Lower one bound as far as possible; whether it was lowered."""
         went = False
         self.open.discard(key)
         while True:
@@ -146,7 +146,7 @@ def _with(scenario: Scenario, key: Key, value: Any) -> Scenario:
 
 
 def _keys(scenario: Scenario) -> list[Key]:
-    """The bounds that are not as small as can be: budgets first, those of faults and input alike."""
+    """The bounds that are not minimal: budgets first, those of faults and input alike."""
     budgets = [
         ("budgets", name)
         for name in type(scenario.budgets).model_fields
@@ -173,10 +173,10 @@ def used(scenario: Scenario, violation: Violation) -> Scenario:
 def smallest_bounds(
     scenario: Scenario, violation: Violation, *, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
-    """Lower each bound of ``scenario`` for itself, again and again, as long as ``violation.property`` is
-    still violated: no single one of the bounds that are left can be smaller.
+    """Lower each bound of ``scenario`` by itself, repeatedly, as long as ``violation.property`` is still
+    violated: in the result no single bound can be smaller.
 
-    Of a counterexample first the bounds that it does not use are lowered at once. Raises KeyboardInterrupt.
+    The bounds that the counterexample does not use are lowered first, together. Raises KeyboardInterrupt.
     """
     scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)()})
     lowering = _Lowering(scenario, _violates(violation.property, watch or Watch(), threads))
@@ -189,10 +189,10 @@ def smallest_bounds(
 def smallest_bounds_of_eventually(
     scenario: Scenario, violated: Judged, *, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
-    """The same for an *eventually* property: each bound is lowered from what the scenario says.
+    """The same for an *eventually* property: each bound is lowered from its value in the scenario.
 
-    A network or a bound on epochs that is too small to judge the property is no smaller bound. The timers are
-    left: where none expires, a behaviour that stays where it is is as fair as can be.
+    A network or a bound on epochs that is too small to judge the property is no smaller bound. The timers
+    stay: if none expires, a behaviour that stays in its state is fair.
     """
     lowering = _Lowering(scenario, _never_reaches(violated, watch or Watch(), threads))
     return _lowered(scenario, lowering, [key for key in _keys(scenario) if key != TIMERS])

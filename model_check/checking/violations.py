@@ -27,7 +27,7 @@ from kraftcheck.traces.view import path_text
 
 
 def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int = 1) -> dict[str, Any]:
-    """For JSON: ``causes``, up to so many of each property, and ``smallest_bounds``, each where asked for.
+    """For JSON: ``causes``, up to so many of each property, and ``smallest_bounds``, each on request.
 
     ``None`` in the place of causes: more would have to be explored again than the limits allow.
     """
@@ -37,7 +37,7 @@ def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: in
 
 def _more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    # The run that leads to replicas.initial-leader is the only one: no bound concerns it.
+    # The run that leads to replicas.initial-leader has no alternatives: no bound concerns it.
     violations = () if result.initial_prefix else result.exploration.violations
     if causes is not None:
         data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
@@ -140,7 +140,7 @@ def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lo
 
 
 def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
-    """What :func:`more_data` gives, a sentence or so at a time."""
+    """The result of :func:`more_data`, a sentence or so at a time."""
     for violated, found in data.get("causes", {}).items():
         if found is None:
             yield f"{violated}: more would have to be explored to look for causes than the limits allow."

@@ -33,13 +33,13 @@ RECENT = 1 << 15
 GOOD = 1 << 18
 MISSES = 1 << 14
 NEVER = 1 << 62
-# Blocks smaller than this go through one thread: handing them over would cost more.
+# Blocks smaller than this go through one thread: distributing them would cost more.
 SMALL = 2048
-# Rows of a piece of background work: so long may a phase wait for a thread.
+# Rows of a piece of background work: a phase may wait that long for a thread.
 PIECE = 8192
-# How many blocks are generated ahead, where there are several threads.
+# The number of blocks that are generated ahead, where there are several threads.
 AHEAD = 2
-# In how many jobs a phase is divided for each thread, so that none waits long for the last.
+# The number of jobs per thread in a phase, so that no thread waits long for the last one.
 PARTS = 2
 
 
@@ -56,19 +56,19 @@ class Batch:
 
     @property
     def orbits(self) -> NDArray[np.uint64]:
-        """The fingerprints that the visited set knows."""
+        """The fingerprints in the form of the visited set."""
         return orbits(self.fps)
 
     @property
     def states(self) -> int:
-        """How many states the orbits have together."""
+        """The number of states in the orbits together."""
         ordered = np.sort(self.fps, axis=1)
         return len(ordered) + int(np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
 
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over the expanded rows, and ``states``, the size of all orbits that were found.
+    """Sums over the expanded rows, and ``states``, the size of all orbits found.
 
     ``skipped``: transitions left out because they commute with the one that led to the row.
     """
@@ -189,7 +189,9 @@ class Part:
     end: int
 
     def advance(self) -> bool:
-        """Generate the candidates of some more rows, with what the tables know now; whether more are left."""
+        """Generate the candidates of some more rows, with the current entries of the tables; whether more are
+        left.
+        """
         stop = min(self.end, self.begin + PIECE)
         index = self.blocks.index[self.begin : stop]
         self.blocks.generate(self.worker, self.rows, self.fps, index, self.blocks.filtered)
@@ -201,8 +203,8 @@ class Part:
 class Blocks:
     """Runs blocks of rows of one system through the kernels.
 
-    ``filtered``: whether candidates may be left out that were emitted a short while before; ``reduced``:
-    whether orders of steps that commute may be.
+    ``filtered``: whether recently emitted candidates may be left out; ``reduced``: whether orders of
+    commuting steps may be left out.
     """
 
     tables: Tables
@@ -220,13 +222,13 @@ class Blocks:
     def __post_init__(self) -> None:
         if self.threads > 1:
             self._pool = Pool(self.threads)
-        # Besides those ahead, one block that is resolved and one whose candidates are absorbed.
+        # In addition to those ahead, one block that is resolved and one whose candidates are absorbed.
         several = 1 if self._pool is None else AHEAD + 2
         self._workers = tuple([Worker() for _ in range(self.threads)] for _ in range(several))
 
     @property
     def ahead(self) -> int:
-        """How many blocks may be begun before the oldest is finished."""
+        """The number of blocks that may begin before the oldest is finished."""
         return AHEAD if self._pool is not None else 0
 
     def close(self) -> None:
@@ -235,7 +237,9 @@ class Blocks:
             self._pool.close()
 
     def _all(self, jobs: Sequence[Job]) -> list[Any]:
-        """The results of ``jobs``, which are run on the threads. Raises what one of them raises."""
+        """The results of ``jobs``, which run on the threads. Raises the exception of a job that raises
+        one.
+        """
         if self._pool is None or len(jobs) == 1:
             return [job() for job in jobs]
         futures = self._pool.start(jobs)
@@ -245,7 +249,7 @@ class Blocks:
     def begin(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> Generation:
         """Begin to generate the candidates of all rows, in the background where there are several threads.
 
-        They do not depend on what the blocks before add to the visited set.
+        They do not depend on the additions of earlier blocks to the visited set.
         """
         self._turn = (self._turn + 1) % len(self._workers)
         workers = self._workers[self._turn]
@@ -281,8 +285,8 @@ class Blocks:
     def finish(self, generation: Generation) -> list[Worker]:
         """The workers that hold the candidates, in row order.
 
-        Resolves what the tables lack, while the blocks begun after this go on in the background. Kernels must
-        not see tables that change: new entries wait until none of them is running.
+        Resolves missing table entries, while the blocks begun after this continue in the background. Kernels
+        must not see tables that change: new entries wait until none of them is running.
         """
         rows, fps, workers = generation.rows, generation.fps, generation.workers
         for future in generation.running:
@@ -342,8 +346,8 @@ class Blocks:
     def absorb(self, workers: Sequence[Worker], rows: NDArray[np.int32], base: int) -> Future[Batch]:
         """The new states among the candidates, in order, which join the visited set.
 
-        ``base`` is the number of the block's first row in its level. Where there are several threads the
-        result comes later; candidates of blocks absorbed before come first.
+        ``base`` is the number of the block's first row in its level. With several threads the result comes
+        later; candidates of blocks absorbed before come first.
         """
         stages = self._stages(workers, rows, base)
         if self._pool is not None:

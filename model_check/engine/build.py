@@ -1,6 +1,6 @@
 """The compiled core: the rows of new states, and their fingerprints under all permutations."""
 
-# Numba infers the types here; annotations would only repeat what the docstrings say.
+# Numba infers the types here; annotations would only repeat the docstrings.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations

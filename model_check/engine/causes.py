@@ -1,8 +1,8 @@
 """Shortest counterexamples of one property by their causes, the simplest of each.
 
-A *cause* is the name of the violating step, whichever component takes it, together with the kinds of faults
-on the path. Of the causes with the same violating step those are left out whose faults include all of another
-one's: what comes about without a fault is not caused by it.
+A *cause* is the name of the violating step, of any component, together with the kinds of faults on the path.
+A cause is left out if another one with the same violating step has a subset of its faults: a violation that
+happens without a fault is not caused by it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kraftcheck.engine.layers import Edges, Layers
 from kraftcheck.engine.simplest import Found, Paths
 from kraftcheck.engine.system import PathStep
 
-#: Kinds of faults that are told apart; sets of them are the bits of a 64-bit number.
+#: Distinct kinds of faults; sets of them are the bits of a 64-bit number.
 MOST_KINDS = 6
 _SETS = 1 << MOST_KINDS
 
@@ -26,7 +26,7 @@ Namer = Callable[[PathStep, Hashable], str]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What the violating step is called (empty for an initial state), and the kinds of faults on the path."""
+    """The name of the violating step (empty for an initial state), and the kinds of faults on the path."""
 
     step: str
     faults: tuple[str, ...]
@@ -41,8 +41,8 @@ def by_cause(
 ) -> list[tuple[Cause, Found]]:
     """The causes of ``violated`` among the shortest paths, each with its simplest path; the simplest first.
 
-    ``faults``: see :func:`kraftcheck.engine.simplest.simplest`; ``name``: what a step is called. ``deeper``:
-    also causes that show up only that many steps later, as far as ``layers`` goes.
+    ``faults``: see :func:`kraftcheck.engine.simplest.simplest`; ``name``: the name of a step. ``deeper``:
+    also causes that appear only that many steps later, as far as ``layers`` goes.
     """
     first = layers.depth(violated)
     if first is None:
@@ -85,7 +85,7 @@ def _of_level(
 
 
 def _by_name(paths: Paths, name: Namer) -> Iterator[tuple[str, Edges]]:
-    """The violating steps by what they are called."""
+    """The violating steps by name."""
     last = paths.edges[-1]
     called = {code: name(*paths.step(code)) for code in np.unique(last.codes).tolist()}
     for each in sorted(set(called.values())):
@@ -94,7 +94,7 @@ def _by_name(paths: Paths, name: Namer) -> Iterator[tuple[str, Edges]]:
 
 
 class _Kinds:
-    """Which kinds of faults there are on paths, as bits of a number; the last bit stands for all beyond."""
+    """The kinds of faults on paths, as bits of a number; the last bit stands for all further kinds."""
 
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
@@ -120,7 +120,7 @@ class _Kinds:
         return self.paths.of_codes(edges.codes, self._of)
 
     def within(self, edges: Edges, chosen: int) -> Edges:
-        """The steps without other faults than those of ``chosen``."""
+        """The steps with no faults outside ``chosen``."""
         return edges.keep((self._of_edges(edges) & ~np.int64(chosen)) == 0)
 
     def _sets_of_states(self) -> list[NDArray[np.uint64]]:
@@ -134,7 +134,7 @@ class _Kinds:
         return found
 
     def _after(self, before: NDArray[np.uint64], edges: Edges) -> NDArray[np.uint64]:
-        """The sets of kinds when ``edges`` have been taken as well."""
+        """The sets of kinds after ``edges`` have been taken too."""
         found = before[edges.sources]
         added = self._of_edges(edges)
         for kinds in np.unique(added).tolist():

@@ -1,15 +1,15 @@
-"""A search on disk, so that it can be taken up again after its process has ended for any reason.
+"""A search on disk, so that a later process can continue it after any end of the first one.
 
-The folder of a checkpoint holds, besides the files of all complete levels (:mod:`kraftcheck.engine.links`),
+The folder of a checkpoint holds, next to the files of all complete levels (:mod:`kraftcheck.engine.links`),
 
-* ``keys``: what the tables asked of the system, in that order, 8 bytes a key. The numbers that interning gave
-  depend on that order alone, so asking again makes the same tables. No value of the system is stored, and
-  nothing that is read from a checkpoint is ever executed;
+* ``keys``: the questions of the tables to the system, in order, 8 bytes a key. The numbers that interning
+  gave depend on that order alone, so asking again makes the same tables. No value of the system is stored,
+  and nothing from a checkpoint is ever executed;
 * ``level-N.rows``: the rows of level N, the last one that is complete;
-* ``checkpoint.json``: how much of each file counts, their CRC-32, counts and violations so far. It is
-  replaced when everything else is on disk, and files that it does not count are overwritten: a process that
-  is killed leaves the checkpoint before. Its own CRC-32 is in it, too. It is the first file to be written
-  and the last one to be removed, so files without it are damaged or foreign, and are left alone.
+* ``checkpoint.json``: the valid length of each file, their CRC-32, counts and violations so far. It is
+  replaced when everything else is on disk, and files that it does not count are overwritten: a killed process
+  leaves the previous checkpoint. Its own CRC-32 is in it, too. It is the first file to be written and the
+  last one to be removed, so files without it are damaged or foreign, and are left alone.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from kraftcheck.engine.summed import Summed
 
 FORMAT = 4
 _MANIFEST = "checkpoint.json"
-#: What a killed process may leave of a folder in which it was about to begin.
+#: The files that a killed process may leave in a folder in which it was about to begin.
 _EMPTY = {"lock", f"{_MANIFEST}.new"}
 _OURS = re.compile(r"lock|keys|checkpoint\.json(\.new)?|level-\d{5,}\.(links|fingerprints|rows)", re.ASCII)
 
 
 class CheckpointError(Exception):
-    """A checkpoint that cannot be used; the argument says why, and what to do, in one sentence."""
+    """A checkpoint that cannot be used; the argument gives the reason and the remedy in one sentence."""
 
 
 Count = Annotated[int, Field(ge=0)]
@@ -70,10 +70,10 @@ class Found(BaseModel):
 
 
 class Saved(Summed):
-    """What ``checkpoint.json`` holds; without ``levels``: that a search has begun.
+    """The contents of ``checkpoint.json``; without ``levels``: a search has begun.
 
-    ``made_for``: what the search is for; a checkpoint made for anything else is refused. ``tables``: a digest
-    of the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
+    ``made_for``: the subject of the search; a checkpoint with another one is refused. ``tables``: a digest of
+    the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
     each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far.
     """
 
@@ -101,7 +101,8 @@ class Saved(Summed):
 
 
 class Checkpoint:
-    """The checkpoint in ``folder``, which is created. ``every``: seconds between two of them, at least.
+    """The checkpoint in ``folder``, which is created. ``every``: the least number of seconds between two of
+    them.
 
     Only one process may use it at a time. Raises CheckpointError if it is in use or cannot be written.
     """
@@ -110,11 +111,11 @@ class Checkpoint:
         self.folder = folder
         self.made_for = made_for
         self.every = every
-        #: The last level of the checkpoint that is on disk, and of the one that was found there.
+        #: The last level of the checkpoint on disk, and of the one that the process found there.
         self.depth: int | None = None
         self.found: int | None = None
         self._last = time.monotonic()
-        # One value, so that Ctrl-C finds both numbers as they were, or both as they are now.
+        # One value, so that Ctrl-C finds both numbers before the change, or both after it.
         self._keys = (0, 0)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -139,7 +140,7 @@ class Checkpoint:
             raise
 
     def _require_ours(self) -> None:
-        """Raise CheckpointError where a file that is not ours would be overwritten or removed."""
+        """Raise CheckpointError where a foreign file would be overwritten or removed."""
         with os.scandir(self.folder) as entries:
             found = {entry.name: entry for entry in entries}
         for name, entry in sorted(found.items()):
@@ -167,7 +168,7 @@ class Checkpoint:
         return self.folder / f"level-{level:05d}.rows"
 
     def damaged(self, path: Path, what: str) -> CheckpointError:
-        """The error for a file that is not as it was written."""
+        """The error for a file that differs from the written one."""
         return CheckpointError(
             f"{path}: {what}; the checkpoint is damaged: remove {self.folder} to begin anew, or name another "
             "folder."
@@ -200,7 +201,7 @@ class Checkpoint:
         return file.checksum
 
     def commit(self, saved: Saved, written: Iterable[Path]) -> None:
-        """From now on ``saved`` is the checkpoint. ``written``: files of levels since the one before."""
+        """From now on ``saved`` is the checkpoint. ``written``: files of levels since the previous one."""
         last = self.rows_of(len(saved.levels) - 1)
         for path in (last, *written):
             with path.open("rb") as file:
@@ -220,18 +221,18 @@ class Checkpoint:
         os.replace(temporary, self._path)
 
     def _begin(self) -> None:
-        """From now on the folder is ours, and nothing in it counts."""
+        """From now on the folder belongs to this checkpoint, and nothing in it counts."""
         self._write(Saved(format=FORMAT, made_for=self.made_for))
         self.depth = None
 
     def _files(self) -> list[Path]:
-        """The files of a checkpoint but for the lock; whatever else is there is not ours."""
+        """The files of a checkpoint except the lock; all other files there are foreign."""
         return [path for path in self.folder.iterdir() if _OURS.fullmatch(path.name) and path.name != "lock"]
 
     def remove(self) -> None:
-        """The search is over: remove what belongs to it."""
-        # A process that is killed meanwhile must leave no checkpoint that lacks files. A full disk, which
-        # takes no new file, is no reason to lose the answer.
+        """The search is over: remove its files."""
+        # A process killed at this point must not leave an incomplete checkpoint. A full disk, which takes no
+        # new file, is no reason to lose the answer.
         with suppress(OSError):
             self._begin()
         for path in self._files():
@@ -249,7 +250,7 @@ class Checkpoint:
     def load(self) -> Saved | None:
         """The last checkpoint in the folder, if there is one; else the folder is prepared for the first one.
 
-        Raises CheckpointError if it was made for something else or is damaged.
+        Raises CheckpointError if it was made for another search or is damaged.
         """
         try:
             saved = Saved.parse(self._path.read_bytes())
@@ -271,7 +272,9 @@ class Checkpoint:
         return saved
 
     def read(self, path: Path, count: int, dtype: Any, checksum: int) -> NDArray[Any]:
-        """The first ``count`` values of a file. Raises CheckpointError if they are not what was written."""
+        """The first ``count`` values of a file. Raises CheckpointError if they differ from the written
+        ones.
+        """
         try:
             values = np.fromfile(path, dtype, count)
         except OSError:
@@ -281,7 +284,7 @@ class Checkpoint:
         return values
 
     def read_keys(self, saved: Saved) -> list[int]:
-        """The keys that the tables asked for."""
+        """The keys that the tables requested."""
         path = self.folder / "keys"
         keys: list[int] = self.read(path, saved.keys, np.int64, saved.keys_checksum).tolist()
         self._keys = saved.keys, saved.keys_checksum

@@ -1,8 +1,8 @@
 """Strongly connected components of a graph given as arrays: by networkx, or by scipy where it is large.
 
-networkx keeps a dictionary for every state and walks them in Python; scipy.sparse.csgraph walks the arrays as
-they are (Pearce, "An improved algorithm for finding the strongly connected components of a directed graph",
-2005). Both find the same components, whose numbers mean nothing.
+networkx keeps a dictionary for every state and walks them in Python; scipy.sparse.csgraph walks the arrays
+themselves (Pearce, "An improved algorithm for finding the strongly connected components of a directed graph",
+2005). Both find the same components; the numbers of components have no meaning.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from kraftcheck.engine.sparse import connected_components, csr_array
 Numbers = NDArray[np.int64]
 Ends = NDArray[Any]
 
-#: With more edges than this the arrays are searched as they are: for as many networkx takes about a second,
-#: in which no limit is looked at, the arrays a hundredth of one.
+#: With more edges than this the arrays are searched directly: for that many edges networkx takes about a
+#: second, during which no limit is checked, the arrays a hundredth of one.
 NETWORKX_EDGES = 100_000
 
 
 def strong_components(size: int, sources: Ends, targets: Ends, *, most: int | None = None) -> Numbers:
     """The number of the strongly connected component of each of ``size`` states; 0 is the first one.
 
-    ``most``: up to how many edges networkx looks for them (``NETWORKX_EDGES``).
+    ``most``: the number of edges up to which networkx computes them (``NETWORKX_EDGES``).
     """
     if len(sources) <= (NETWORKX_EDGES if most is None else most):
         return _by_networkx(size, sources, targets)

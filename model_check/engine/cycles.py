@@ -1,4 +1,4 @@
-"""Fair cycles: which states lie on one, and a short one through a given state.
+"""Fair cycles: the states that lie on one, and a short one through a given state.
 
 The search refines strongly connected components, as in Emerson and Lei, "Modalities for model checking",
 POPL 1985 (Streett acceptance): a component that no cycle can make weakly fair is dropped, states that
@@ -17,12 +17,12 @@ import numpy as np
 from kraftcheck.engine.components import NETWORKX_EDGES, strong_components
 from kraftcheck.engine.edges import Edges, Mask, Numbers
 
-#: How many pairs of a state and of what is owed are looked at for a shortest cycle.
+#: The number of pairs of a state and an account that are tried for a shortest cycle.
 MOST_PAIRS = 200_000
 
 
 class Strength(Enum):
-    """How much a fairness class asks for."""
+    """The strength of a fairness class."""
 
     WEAK = "weak"
     STRONG = "strong"
@@ -30,8 +30,8 @@ class Strength(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a cycle owes a class of steps: the edges with one of ``labels`` (a mask), or, if there is no such
-    mask, the edges of the mask ``steps``. ``enabled``: the states that have one.
+    """The debt of a cycle to a class of steps: the edges with one of ``labels`` (a mask), or, if there is no
+    such mask, the edges of the mask ``steps``. ``enabled``: the states that have one.
 
     Weak: one of the edges, or a state without any. Strong: one of the edges, if a state has any. ``None``:
     one of the edges in any case (unconditional fairness: Baier and Katoen, "Principles of Model Checking",
@@ -65,7 +65,7 @@ def demand_of_steps(edges: Edges, steps: Mask) -> Demand:
 
 @dataclass(frozen=True, slots=True)
 class Fair:
-    """``alive``: the states on fair cycles; of each state its ``component``, and the edges ``inside`` one."""
+    """``alive``: the states on fair cycles; the ``component`` of each state, and the edges ``inside`` one."""
 
     alive: Mask
     component: Numbers
@@ -75,9 +75,9 @@ class Fair:
 def fair_states(
     edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, *, most: int | None = None
 ) -> Fair:
-    """The states of ``alive`` that lie on a cycle as ``demands`` ask (or where a behaviour may stay).
+    """The states of ``alive`` that lie on a cycle that meets ``demands`` (or where a behaviour may stay).
 
-    ``most``: up to how many edges, of all rounds together, networkx looks for the components
+    ``most``: the number of edges, of all rounds together, up to which networkx computes the components
     (``NETWORKX_EDGES``).
     """
     alive = alive.copy()
@@ -100,7 +100,7 @@ def fair_states(
 def _lacking(
     edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, component: Numbers, inner: Numbers
 ) -> Mask:
-    """The states that a fair cycle cannot go through, as the components are."""
+    """The states that a fair cycle cannot go through, given the current components."""
     count = int(component.max(initial=-1)) + 1
     moves = np.zeros(count, bool)
     moves[component[edges.sources[inner]]] = True
@@ -124,22 +124,24 @@ def _lacking(
 
 
 def short_cycle(edges: Edges, demands: Sequence[Demand], start: int, fair: Fair) -> list[int]:
-    """The edges of a cycle from ``start``, which is on one, that gives ``demands`` what it owes them.
+    """The edges of a cycle from ``start``, which is on one, that pays ``demands``.
 
-    A shortest one, where that can be seen within ``MOST_PAIRS`` pairs; empty if the behaviour stays there.
+    A shortest one, if ``MOST_PAIRS`` pairs suffice to find it; empty if the behaviour stays there.
     """
     here = fair.alive & (fair.component == fair.component[start])
     inside = fair.inside & here[edges.sources]
     if not inside.any():
         return []
-    # No other class can be owed anything in this component.
+    # The component can owe no other class.
     owed = [each for each in demands if each.strength is None or (each.enabled & here).any()]
     found = _shortest(edges, owed, start, inside)
     return found if found is not None else _greedy(edges, owed, start, here, inside)
 
 
 class _Account:
-    """Of each demand one bit: what a path has paid, and what it has come to owe (strong classes)."""
+    """One bit for each demand: those that a path has paid, and those that it has come to owe (strong
+    classes).
+    """
 
     def __init__(self, edges: Edges, demands: Sequence[Demand]) -> None:
         self.demands = demands
@@ -163,11 +165,11 @@ class _Account:
         return paid | int(self._rests[state]), owes | int(self._owes[state])
 
     def by(self, edge: int) -> int:
-        """What the step ``edge`` pays."""
+        """The demands that the step ``edge`` pays."""
         return int(self._by[edge])
 
     def left(self, paid: int, owes: int) -> int:
-        """The bits of the demands that are still owed something."""
+        """The bits of the demands that are still unpaid."""
         return (owes | self._any_case) & ~paid
 
 
@@ -216,7 +218,7 @@ def _path_back(
 
 
 def _greedy(edges: Edges, demands: Sequence[Demand], start: int, here: Mask, inside: Mask) -> list[int]:
-    """To the nearest step or state that pays something, until all demands are paid, and back to ``start``."""
+    """To the nearest step or state that pays a demand, until all demands are paid, and back to ``start``."""
     account = _Account(edges, demands)
     everything = (1 << len(demands)) - 1
     path: list[int] = []

@@ -17,9 +17,9 @@ Numbers = NDArray[np.int64]
 class Edges:
     """The edges of ``graph`` that change the state, in order of their sources.
 
-    ``numbers``: which edges of the graph they are; ``sources``, ``targets``, ``labels``: as in the graph;
-    those that leave state i are numbers ``starts[i]`` to ``starts[i + 1] - 1``. ``looping``: the states with
-    a step that changes nothing. ``watch``: see the graph. About 16 bytes an edge and 9 a state.
+    ``numbers``: their numbers in the graph; ``sources``, ``targets``, ``labels``: as in the graph; those that
+    leave state i are numbers ``starts[i]`` to ``starts[i + 1] - 1``. ``looping``: the states with a step that
+    does not change the state. ``watch``: see the graph. About 16 bytes an edge and 9 a state.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -45,9 +45,9 @@ class Edges:
         return leaving
 
     def search(self, sources: Sequence[Numbers], allowed: Mask) -> tuple[Numbers, Numbers]:
-        """Breadth first through ``allowed`` states; ``sources[d]`` are at distance d already.
+        """Breadth first through ``allowed`` states; ``sources[d]`` are already at distance d.
 
-        Returns (distances, the edge to each state by which it was first reached); -1 where there is none.
+        Returns (distances, the edge by which each state was first reached); -1 where there is none.
         """
         distance = np.full(self.size, -1, np.int64)
         edge = np.full(self.size, -1, np.int64)

@@ -1,18 +1,18 @@
 """The compiled core: the successors of rows, from the tables.
 
 A row whose look-ups fail is *pending*: its candidates are taken back and it is expanded again when Python has
-resolved what was missing.
+resolved the missing entries.
 
 **Fewer interleavings.** Let a row t be reached first from a row s by a step of component A, and let a step d
-of component C < A be enabled in s as well, so that both orders lead to the same row. Then d is left out in
-t: s has taken it, and the step of A follows there, or was left out in turn for one of a component behind A,
-and so on, which ends at the last component. All paths have equal lengths, so every row is still found, in its
-own level; and what a step violates or reaches by itself was noted where it was not left out. What is saved
-is the second generation. (Sleep sets that keep all states: Godefroid, "Partial-Order Methods for the
-Verification of Concurrent Systems", 1996, chapter 5; here without storing sets: only the last step counts.)
+of component C < A be enabled in s too, so that both orders lead to the same row. Then d is left out in t: s
+has taken it, and the step of A follows there, or was left out in turn for one of a component behind A, and so
+on, which ends at the last component. All paths have equal lengths, so every row is still found, in its own
+level; and the violations and goals of a step by itself were noted where it was not left out. This saves the
+second generation. (Sleep sets that keep all states: Godefroid, "Partial-Order Methods for the Verification of
+Concurrent Systems", 1996, chapter 5; here without storing sets: only the last step counts.)
 """
 
-# Numba infers the types here; annotations would only repeat what the docstrings say.
+# Numba infers the types here; annotations would only repeat the docstrings.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _note(names, place, order, code, firsts):
 
 @inlined
 def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
-    """Append a candidate, unless this thread emitted the same fingerprint a short while ago."""
+    """Append a candidate, unless this thread has recently emitted the same fingerprint."""
     if recent.shape[0] > 1 and fp != 0:
         slot = fp & np.uint64(recent.shape[0] - 1)
         if recent[slot] == fp:
@@ -106,11 +106,11 @@ def _has_sent(view, number, message):
 
 @inlined
 def _commutes(view, row, count, last, number, duplicate):
-    """Whether outcome ``number`` could as well have come before outcome ``last``, which led to ``row``.
+    """Whether outcome ``number`` could also have come before outcome ``last``, which led to ``row``.
 
-    Their components differ, and the event was there before. What is left: signals change other components,
-    the history sees the order of labels, a clock that is turned back does not bring back what has expired,
-    and the network must have room in both orders.
+    Their components differ, and the event was possible before. The remaining conditions: signals change other
+    components, the history sees the order of labels, a clock that is set back does not restore expired
+    messages, and the network must have room in both orders.
     """
     outcome = view.outcomes[number]
     if outcome[SIGNALS] or outcome[FLAGS] & (OUTSIDE | TURNS_BACK):
@@ -139,9 +139,10 @@ def _fire(
     view, row, place, count, budget, fps, value, message, position, last, misses, recent,
     cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
 ):  # fmt: skip
-    """All transitions of one event; (enabled ones, whether something was missing, whether room ran out).
+    """All transitions of one event; (enabled ones, whether an entry was missing, whether room ran out).
 
-    ``last``: the outcome that led to ``row`` first if the event was there before it and may commute, or -1.
+    ``last``: the outcome that led to ``row`` first if the event was possible before it and may commute, or
+    -1.
     """
     start, size = value >> 20, value & 0xFFFFF
     enabled, missed = 0, False
@@ -227,7 +228,7 @@ def _events(
 
 @inlined
 def _losses(view, row, place, count, fps, recent, cand_fp, cand_row, cand_code, counters):
-    """Every message in flight is lost; (how many, whether room ran out)."""
+    """Every message in flight is lost; (number of losses, whether room ran out)."""
     enabled = 0
     for event in range(count):
         at = view.components + 3 + event
@@ -285,7 +286,7 @@ def expand(
             )
             enabled += more
         if full or missed:
-            # Take the row back; what it asked for stays written down.
+            # Take the row back; the keys that it asked for stay written down.
             known = counters[MISSES]
             for i in range(COUNTERS):
                 counters[i] = saved[i]

@@ -1,8 +1,8 @@
 """Breadth-first exploration of a system, level by level, with the compiled kernels.
 
-The result equals that of :func:`kraftcheck.engine.reference_explorer.explore_naively` (up to the choice
-among equally short counterexamples) as long as no two states share a fingerprint; the result says how likely
-that is.
+The result equals that of :func:`kraftcheck.engine.reference_explorer.explore_naively` (up to the choice among
+equally short counterexamples) as long as no two states share a fingerprint; the result gives the probability
+of that.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import DiskError
 
 PROGRESS_SECONDS = 1.0
-#: The limit of what is found when the user ends an exploration.
+#: The limit in the result when the user ends an exploration.
 INTERRUPTED = "interrupted"
-#: The limit of what is found where no step may go beyond the network's capacity.
+#: The limit in the result where no step may exceed the network's capacity.
 CAPACITY = "capacity"
-#: What the system says where a folder takes no more, or never did.
+#: The errors of the operating system for a folder that is full or cannot be written.
 _UNWRITABLE = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
     errno.ENOTDIR, errno.EISDIR,
@@ -57,12 +57,12 @@ _UNWRITABLE = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an exploration has come.
+    """The progress of an exploration.
 
-    ``level``: the level being generated; ``frontier``: states of the level before; ``expanded``: how many
-    of them are done; ``rate``: distinct states per second since the last report; ``memory``: resident bytes;
+    ``level``: the level being generated; ``frontier``: states of the level before; ``expanded``: how many of
+    them are done; ``rate``: distinct states per second since the last report; ``memory``: resident bytes;
     ``estimate``: a rough guess at the final number of distinct states, or ``None`` while levels still grow.
-    ``phase``: what is done with a scenario that has been explored; without states where that is no search.
+    ``phase``: the activity after the exploration of a scenario; without states if that is not a search.
     """
 
     level: int
@@ -82,7 +82,7 @@ class LimitReached(Exception):
 
 
 def resident_bytes() -> int:
-    """Resident memory of this process in bytes (0 where /proc does not tell)."""
+    """Resident memory of this process in bytes (0 where /proc does not show it)."""
     try:
         fields = Path("/proc/self/statm").read_text().split()
     except OSError:
@@ -117,12 +117,12 @@ class Search:
     _reported: tuple[float, int] = (0.0, 0)
 
     def new_frontier(self) -> Frontier:
-        """An empty level. A quarter of the memory that is allowed is for two of them."""
+        """An empty level. A quarter of the allowed memory is for two of them."""
         most = self.limits.max_memory
         return Frontier(self.links.folder, IN_MEMORY if most is None else min(IN_MEMORY, most // 8))
 
     def elapsed(self) -> float:
-        """Seconds of this search, those ``spent`` before it was taken up from a checkpoint included."""
+        """Seconds of this search, including those ``spent`` before it continued from a checkpoint."""
         return time.monotonic() - self.begin + self.spent
 
     def start(self) -> Frontier:
@@ -177,7 +177,8 @@ class Search:
         absorbing: Future[Batch] | None = None
         try:
             for rows, workers in self._generated(frontier):
-                # What the tables lacked for these candidates was resolved while those before were absorbed.
+                # The table entries that these candidates lacked were resolved while the previous candidates
+                # were absorbed.
                 if absorbing is not None:
                     self._take(absorbing.result(), following, size, base)
                 found = self.blocks.violations(workers)
@@ -253,7 +254,7 @@ class Search:
         return self.distinct - self.levels[-1] + int(self.levels[-2] * ratio / (1 - ratio))
 
     def run(self) -> str | None:
-        """Explore; the limit that ended it, if any. The checkpoint then has all complete levels."""
+        """Explore; the limit that ended the search, if any. The checkpoint then has all complete levels."""
         limit = self._run()
         if self.checkpoint is not None and self._complete is not None:
             if limit is not None:
@@ -277,7 +278,7 @@ class Search:
         return None
 
     def _note(self, frontier: Frontier, checkpoint: Checkpoint) -> None:
-        """The last level is complete. What was kept of the one before it may go now."""
+        """The last level is complete. The kept parts of the previous level are released now."""
         before, self._complete = self._complete, complete(self, frontier)
         if before is not None:
             before.frontier.close()
@@ -292,13 +293,13 @@ class Search:
 
     def _collisions(self) -> float:
         """Pairs of states times the chance of one. The least of g random numbers takes fewer values than one
-        does: two such agree g * g / (2 * g - 1) times as often.
+        number: two such minima agree g * g / (2 * g - 1) times as often.
         """
         group = len(self.tables.symmetry.permutations)
         return float(min(1.0, self.distinct**2 / 2.0**65 * group**2 / (2 * group - 1)))
 
     def result(self, limit: str | None) -> Exploration:
-        """What :meth:`run` found."""
+        """The result of :meth:`run`."""
         totals = self.blocks.totals
         hit, missing = split_goals(self.system, self.blocks.goals)
         return Exploration(
@@ -331,7 +332,7 @@ def explaining_a_full_disk(folder: Path | None) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
-        # Where no folder takes a temporary file tempfile has not found one.
+        # If no folder takes a temporary file, tempfile has found none.
         place = folder or tempfile.tempdir or "temporary files"
         raise DiskError(
             f"{place}: cannot be written ({error.strerror}); the levels of an "
@@ -355,19 +356,18 @@ def explore(
 ) -> Exploration:
     """Explore all states of ``system`` within ``limits``.
 
-    The search stops after the level in which the first violation appears; with ``keep_going`` it goes on,
-    and reports for each property the first violation. ``checkpoint``: where the search is written to now and
-    then, and when a limit or Ctrl-C ends it, and taken up from if it is there already; it is removed when the
-    search has come to its end. ``limits.max_seconds`` are those after it was taken up.
-    ``progress`` is called about once a second. ``partial_order``: leave out orders of steps that commute (see
-    :mod:`kraftcheck.engine.expand`), where every step of every state is not asked for; that is never so with
-    ``keep_going``, ``on_candidates`` or symmetry.
-    ``on_candidates``, ``on_states``, ``tables`` and ``representatives`` are for parts of the engine that
-    collect the graph; the last one needs a single thread, as it adds to the tables.
-    Counts, levels, violations and paths do not depend on ``threads``.
+    The search stops after the level in which the first violation appears; with ``keep_going`` it continues,
+    and reports for each property the first violation. ``checkpoint``: the place to which the search is saved
+    periodically, and when a limit or Ctrl-C ends it; a checkpoint that exists already is continued. It is
+    removed when the search is complete. ``limits.max_seconds`` counts from the continuation. ``progress`` is
+    called about once a second. ``partial_order``: leave out orders of steps that commute (see
+    :mod:`kraftcheck.engine.expand`), unless every step of every state is needed, which is the case with
+    ``keep_going``, ``on_candidates`` or symmetry. ``on_candidates``, ``on_states``, ``tables`` and
+    ``representatives`` are for parts of the engine that collect the graph; the last one needs a single
+    thread, as it adds to the tables. Counts, levels, violations and paths do not depend on ``threads``.
     Raises :class:`Interrupted` on Ctrl-C, ``ValueError`` for a system that contradicts itself (see
-    :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, DiskError where the disk
-    is full, and MemoryError.
+    :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, DiskError where the disk is
+    full, and MemoryError.
     """
     tables = tables if tables is not None else Tables(system)
     visited = Visited()

@@ -1,4 +1,4 @@
-"""The states of one level, in order: in memory, and on disk what does not fit."""
+"""The states of one level, in order: in memory, and on disk if they exceed it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Piece = tuple[NDArray[np.int32], NDArray[np.uint64]]
 class Frontier:
     """The states of one level as pieces of rows and fingerprints.
 
-    ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant), ``bytes``
-    what is in memory. Pieces beyond ``in_memory`` bytes go to a temporary file in ``folder``.
+    ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant), ``bytes`` the
+    size in memory. Pieces beyond ``in_memory`` bytes go to a temporary file in ``folder``.
     """
 
     def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
@@ -35,7 +35,7 @@ class Frontier:
         self.bytes = 0
 
     def append(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> None:
-        """Append states; small pieces are joined, so that late levels do not crumble."""
+        """Append states; small pieces are joined, so that late levels do not consist of tiny pieces."""
         if not len(rows):
             return
         self.alive += int(np.count_nonzero(rows[:, 0] >= 0))
@@ -52,7 +52,7 @@ class Frontier:
             self.bytes += rows.nbytes + fps.nbytes
 
     def _write(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> int:
-        """Write a piece; where it begins in the file."""
+        """Write a piece; its offset in the file."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="kraftcheck-", dir=self._folder)  # noqa: SIM115
         begin = self._file.tell()
@@ -74,13 +74,15 @@ class Frontier:
             yield self._read(piece) if isinstance(piece, int) else piece
 
     def blocks(self, *, keep: bool) -> Iterator[Piece]:
-        """At most ``BLOCK`` states at a time. What was handed out is let go, unless all is to be kept."""
+        """At most ``BLOCK`` states at a time. States already returned are released, unless all are to be
+        kept.
+        """
         for rows, fps in self.pieces() if keep else self._taken():
             for begin in range(0, len(rows), BLOCK):
                 yield rows[begin : begin + BLOCK], fps[begin : begin + BLOCK]
 
     def _taken(self) -> Iterator[Piece]:
-        """All pieces in order, each of which is let go."""
+        """All pieces in order; each is released after use."""
         self._pieces.reverse()
         while self._pieces:
             piece = self._pieces.pop()
@@ -92,7 +94,7 @@ class Frontier:
         self.close()
 
     def close(self) -> None:
-        """Let go of what is on disk."""
+        """Release the pieces on disk."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -17,7 +17,7 @@ from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.view import LOSE
 
 LOST = "lose"
-#: After how many states of a loop over them limits are looked at.
+#: The number of states in a loop after which limits are checked.
 WATCHED_STATES = 2_000
 T = TypeVar("T")
 _NO_NUMBERS, _NO_FPS, _NO_CODES = np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.uint32)
@@ -31,21 +31,22 @@ def unwatched(doing: str) -> None:
 class Graph:
     """A labelled directed multigraph on states 0 to ``size - 1``.
 
-    ``initial``: numbers of the initial states, with ``initial_indices``, where each stands in
+    ``initial``: numbers of the initial states, with ``initial_indices``, their places in
     ``System.initial_states()``. Edge e leads from ``sources[e]`` to ``targets[e]`` (int32) and carries label
     number ``labels[e]``; ``label_values`` has the labels: (step, action), the action ``"lose"`` for a loss.
-    ``state(i)`` is state i. ``exploration``: how the graph was found, or ``None`` for a graph made by hand.
+    ``state(i)`` is state i. ``exploration``: the exploration that found the graph, or ``None`` for a graph
+    made by hand.
 
     Where states are replaced by representatives, ``successors[e]`` is the number of the state that step e
-    leads to from its source, before it is replaced: that of ``targets[e]``, or one from ``size`` on, of which
-    ``state`` knows as well.
+    leads to from its source, before it is replaced: that of ``targets[e]``, or one from ``size`` on, which
+    ``state`` also knows.
 
     ``views``: states that differ in messages and budgets alone have one number; the first state of each
-    number, and the number of each state. ``None``: it is not known.
+    number, and the number of each state. ``None``: not known.
 
-    ``system``: the system that the graph is of. ``left(b)``: how much each state has left of budget number b.
-    ``watch``: is called now and then with what is being done, and raises IncompleteGraphError where a
-    limit is hit.
+    ``system``: the system that the graph is of. ``left(b)``: the remaining amount of budget number b in each
+    state. ``watch``: is called periodically with the current activity, and raises IncompleteGraphError where
+    a limit is reached.
     """
 
     size: int
@@ -75,9 +76,9 @@ class Graph:
         return self.targets if self.successors is None else self.successors
 
     def over_views(self, value: Callable[[GlobalState], T], kind: Any) -> NDArray[Any]:
-        """``value`` of each state, as an array of type ``kind``; it must not look at messages and budgets.
+        """``value`` of each state, as an array of type ``kind``; it must not depend on messages and budgets.
 
-        Asked once for all states that differ in these alone, where the graph knows of them.
+        Asked once for all states that differ in these alone, where the graph knows them.
         """
         if self.views is None:
             return self._values(value, kind, np.arange(self.size))
@@ -113,7 +114,7 @@ class Collector:
 
     def on_states(self, batch: Batch) -> None:
         if not self.rows:
-            # Of initial states that one stands for there is the first one only.
+            # Of the initial states with one representative only the first is listed.
             self.initial = batch.parents.tolist()
         self.rows.append(batch.rows)
         self.fps.append(batch.fps[:, 0])
@@ -129,8 +130,8 @@ class Collector:
 
 
 class IncompleteGraphError(Exception):
-    """The reachable graph takes more than was allowed: more states, memory or time, as ``limit`` says in the
-    words of :class:`~kraftcheck.engine.system.Exploration`.
+    """The reachable graph exceeds a limit: states, memory or time, as ``limit`` names it in the words of
+    :class:`~kraftcheck.engine.system.Exploration`.
     """
 
     def __init__(self, problem: str, limit: str) -> None:
@@ -152,10 +153,10 @@ def collect_graph(
 ) -> Graph:
     """The reachable graph of ``system``. Needs about 120 bytes a state and 28 an edge.
 
-    ``represent``: what stands for a state (see :mod:`~kraftcheck.engine.representatives`); the graph is
-    that of these states.
+    ``represent``: the representative of a state (see :mod:`~kraftcheck.engine.representatives`); the graph is
+    that of representatives.
 
-    Steps that the constraints cut are not edges (``exploration.constrained`` counts them), nor are
+    Steps that the constraints prune are not edges (``exploration.constrained`` counts them), nor are
     violating steps; states that break an invariant have no successors. Raises IncompleteGraphError when there
     are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used
     or ``max_seconds`` have passed, or without ``over_capacity`` at the first step for which the network has
@@ -215,7 +216,7 @@ def edges_of(
     codes: NDArray[np.uint32],
     watch: Callable[[str], None] = unwatched,
 ) -> tuple[NDArray[np.int32], ...]:
-    """Sources, ends and labels of the edges; what the collector has of them is given up on the way."""
+    """Sources, ends and labels of the edges; the collector's own copies are released meanwhile."""
     size = sum(len(each[0]) for each in collector.edges)
     arrays = tuple(np.empty(size, np.int32) for _ in range(3))
     order = np.argsort(known).astype(np.int32)
@@ -233,7 +234,9 @@ def edges_of(
 
 
 def _left(rows: NDArray[np.int32], components: int, index: int) -> NDArray[np.int64]:
-    """How much is left of budget number ``index``: see :meth:`~kraftcheck.engine.tables.Tables.decode`."""
+    """The remaining amount of budget number ``index``: see
+    :meth:`~kraftcheck.engine.tables.Tables.decode`.
+    """
     low, high = (rows[:, components + part].astype(np.int64) for part in (1, 2))
     units: NDArray[np.int64] = (low | high << 31) >> 8 * index & 255
     return units
@@ -250,7 +253,7 @@ def _views(columns: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def _numbers_of(wanted: NDArray[np.uint64], fps: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Where each of ``wanted`` stands in ``fps``, which has them all."""
+    """The position of each of ``wanted`` in ``fps``, which has them all."""
     order = np.argsort(fps)
     numbers: NDArray[np.int32] = order[np.searchsorted(fps, wanted, sorter=order)].astype(np.int32)
     return numbers

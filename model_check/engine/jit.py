@@ -1,15 +1,16 @@
-"""How kernels are compiled: without the GIL, kept on disk, and without reference counts.
+"""The compilation of kernels: without the GIL, kept on disk, and without reference counts.
 
 Numba counts references to arrays even in compiled code, at a price of several times the kernels' own work.
 A kernel therefore allocates nothing: scratch arrays come in as arguments.
 
-Numba notices a change of the file a kernel is in, but not of what the kernel takes from other files. What is
-kept on disk is therefore stamped with a digest of this whole folder: a checkout that moves from one commit to
-another never runs a kernel of the one with tables of the other.
+Numba notices a change of the file a kernel is in, but not of imports from other files. Kernels on disk are
+therefore stamped with a digest of this whole folder: a checkout that moves from one commit to another never
+runs a kernel of one commit with tables of the other.
 
-Kernels are kept where numba keeps them: in the folder that ``NUMBA_CACHE_DIR`` names, next to the sources, or
+Kernels are kept in numba's own places: in the folder that ``NUMBA_CACHE_DIR`` names, next to the sources, or
 in the user's own cache. Where none of these can be written they are kept in a folder of this user among the
-temporary files, or not at all. A kernel is code: it is taken from no folder that another user may fill.
+temporary files, or not at all. A kernel is code: it is never loaded from a folder that another user can
+write.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.engine import sparse  # noqa: F401  # Before numba loads what it loads.
+from kraftcheck.engine import sparse  # noqa: F401  # Before numba loads OpenBLAS.
 from kraftcheck.support.failures import require_memory
 
-#: Of address space: what numba takes as it is loaded, and LLVM, which would end the process, at work.
+#: Address space that numba takes as it is loaded, and LLVM, which would end the process, at work.
 require_memory(240 << 20)
 _LOADING, _COMPILING = 48 << 20, 112 << 20
 
@@ -50,14 +51,14 @@ SOURCES = _digest()
 
 @cache
 def _tell(where: str) -> None:
-    """Say once that kernels are compiled: nothing else is heard of meanwhile."""
+    """Report once that kernels are compiled: there is no other output meanwhile."""
     logging.getLogger(__name__).info(
         "compiling the engine for this machine, which takes up to a minute; it is %s", where
     )
 
 
 class _Kept(FunctionCache):
-    """The kernels of one function on disk, of these sources alone.
+    """The kernels of one function on disk, for these sources alone.
 
     Raises RuntimeError where numba finds no folder.
     """
@@ -67,7 +68,7 @@ class _Kept(FunctionCache):
         self._cache_file._source_stamp = SOURCES
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The kernel, or ``None`` where there is none that can be read. Raises MemoryError."""
+        """The kernel, or ``None`` if no readable one exists. Raises MemoryError."""
         require_memory(_LOADING)
         try:
             found = super().load_overload(signature, target)  # type: ignore[no-untyped-call]
@@ -89,7 +90,7 @@ class _Kept(FunctionCache):
 
 
 class _NotKept(NullCache):
-    """Of no kernel."""
+    """A cache that keeps no kernel."""
 
     def load_overload(self, signature: Any, target: Any) -> None:
         """None. Raises MemoryError."""
@@ -122,9 +123,9 @@ def _can_be_trusted(folder: Path) -> bool:
 
 
 def private_folder() -> Path:
-    """A folder of this user alone among the temporary files, created where there is none.
+    """A folder of this user alone among the temporary files, created if it does not exist.
 
-    Raises OSError where there can be none: another user may have taken its name.
+    Raises OSError where it cannot be created: another user may have taken its name.
     """
     folder = Path(tempfile.gettempdir()) / f"kraftcheck-kernels-{os.geteuid()}"
     above = folder.parent.stat()

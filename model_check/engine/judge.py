@@ -1,6 +1,6 @@
 """The compiled core: invariants, judged on rows."""
 
-# Numba infers the types here; annotations would only repeat what the docstrings say.
+# Numba infers the types here; annotations would only repeat the docstrings.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def judge(view, rows, index, good, status, first_bad, missing):
                 if written < missing.shape[0]:
                     missing[written, 0], missing[written, 1] = place, invariant
                     written += 1
-        # A row with a missing verdict is judged again, even when it is known to be bad already.
+        # A row with a missing verdict is judged again, even if it is already known to be bad.
         status[place] = UNKNOWN if gap else verdict
         if verdict == GOOD and not gap:
             good[slot] = joint

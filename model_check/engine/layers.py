@@ -39,10 +39,10 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """``sizes[k]`` states are k steps away from an initial state; ``edges[k]`` lead on from there.
+    """``sizes[k]`` states are k steps away from an initial state; ``edges[k]`` leave these states.
 
     initial: for each state of level 0 its place in ``System.initial_states()``. ends: by level and position,
-    what is violated in the states where a behaviour ends. tables: what step codes stand for.
+    the properties violated in the states where a behaviour ends. tables: the meaning of step codes.
     """
 
     system: Witnessing
@@ -100,7 +100,7 @@ class _Collector:
             self.raw.append((rows, worker.fps[:size].copy(), worker.codes[:size].copy()))
 
     def close_level(self) -> None:
-        """Keep the steps to states that this level was the first to reach."""
+        """Keep the steps to states that are new in this level."""
         if len(self.fps) < 2:
             return
         none = (np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.uint32))

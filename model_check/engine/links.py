@@ -1,9 +1,9 @@
-"""What an exploration keeps of its levels on disk: how each state was first reached, and what it was.
+"""An exploration's levels on disk: the step by which each state was first reached, and its fingerprint.
 
 A level has one file of predecessor links, 8 bytes a state: two uint32, the number of the predecessor in the
-level before and the code of the step (see :mod:`kraftcheck.engine.view`); in level 0 the number is that
-of the initial state in the system's order. With ``fingerprints`` it has a second one, of the states'
-fingerprints, 8 bytes each: with the last level's rows that is all a search needs to be taken up again.
+level before and the code of the step (see :mod:`kraftcheck.engine.view`); in level 0 the number is that of
+the initial state in the system's order. With ``fingerprints`` it has a second one, of the states'
+fingerprints, 8 bytes each: together with the last level's rows they suffice to continue a search.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kraftcheck.support.files import TemporaryFolder
 
 
 class AppendedFile:
-    """A file that is written from its beginning, and the CRC-32 of what it holds."""
+    """A file that is written from its beginning, and the CRC-32 of its contents."""
 
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO = path.open("wb")
@@ -33,7 +33,7 @@ class AppendedFile:
         self.checksum = zlib.crc32(data, self.checksum)
 
     def flush(self) -> None:
-        """Hand everything to the system."""
+        """Pass everything to the operating system."""
         self._file.flush()
 
     def close(self) -> None:
@@ -94,11 +94,11 @@ class Links:
             self._fingerprints = None
 
     def take_up(self, checksums: list[tuple[int, int]]) -> None:
-        """The files of as many levels are there already."""
+        """The files of as many levels exist already."""
         self._closed = list(checksums)
 
     def next_level(self) -> None:
-        """What follows belongs to the next level."""
+        """Everything that follows belongs to the next level."""
         self._close_level()
         level = len(self._closed)
         self._links = AppendedFile(self.links_of(level))
@@ -108,7 +108,7 @@ class Links:
             self._written.append(self.fingerprints_of(level))
 
     def written(self) -> list[Path]:
-        """The files that were written since this was asked the last time, with all that they hold so far."""
+        """The files written since the previous call, with all their contents so far."""
         self.flush()
         written, self._written = self._written, []
         return written
@@ -123,7 +123,7 @@ class Links:
             self._fingerprints.append(fingerprints)
 
     def flush(self) -> None:
-        """Hand everything to the system."""
+        """Pass everything to the operating system."""
         for file in (self._links, self._fingerprints):
             if file is not None:
                 file.flush()

@@ -1,14 +1,14 @@
 """*Eventually* properties: is there a fair infinite behaviour that never reaches the goal?
 
 On a finite graph such a behaviour exists exactly when a *lasso* does: a stem to a cycle that a fair behaviour
-may go round for ever. Fairness is stated by classes of steps, as in TLA+ (Lamport, "Specifying Systems",
-section 8.6):
+may repeat forever. Fairness is stated by classes of steps, as in TLA+ (Lamport, "Specifying Systems", section
+8.6):
 
 * weak: a class that is enabled in all states of the cycle is taken in it;
 * strong: a class that is enabled in some state of the cycle is taken in it.
 
-Only steps that change the state count; a step from a state to itself is stuttering. A behaviour may stay in
-a state for ever (an empty cycle) where no fairness class is enabled, so also in a deadlock.
+Only steps that change the state count; a step from a state to itself is stuttering. A behaviour may stay in a
+state forever (an empty cycle) where no fairness class is enabled, so also in a deadlock.
 
 The forms, in the notation of temporal logic: *eventually* (F goal), *always eventually* (G F goal),
 *leads to* (G (when -> F goal)), an *end* to some steps (F G not taken), and *always recoverable*
@@ -37,9 +37,9 @@ from kraftcheck.engine.sparse import breadth_first_order, csr_array
 from kraftcheck.engine.system import GlobalState, PathStep
 from kraftcheck.engine.unpaid import Unpaid, UnpaidStep
 
-#: States of a graph: what they satisfy, or which they are.
+#: States of a graph: a predicate, or a mask.
 Goal = Callable[[GlobalState], bool] | Mask
-#: How many ends of equally short stems are tried for the shortest cycle.
+#: The number of ends of equally short stems that are tried for the shortest cycle.
 MOST_ENDS = 20
 
 
@@ -54,15 +54,15 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Fair steps that nothing but spent budgets kept from being taken: the names of their classes and the
-    numbers of the budgets.
+    """Fair steps that only spent budgets prevent: the names of their classes and the numbers of the
+    budgets.
     """
 
     classes: tuple[str, ...]
     budgets: tuple[int, ...]
 
 
-#: Whether a step that only a spent budget keeps from being taken is owed in a state.
+#: Whether a step that only a spent budget prevents is owed in a state.
 Owed = Callable[[GlobalState, UnpaidStep], bool]
 
 
@@ -77,7 +77,7 @@ ANY_STEP = Fairness("any step", Strength.WEAK, lambda step, action: True)
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """A behaviour that never reaches the goal: ``stem``, then ``cycle`` for ever.
+    """A behaviour that never reaches the goal: ``stem``, then ``cycle`` forever.
 
     An empty cycle means that the behaviour stays in the last state of the stem. ``initial`` is the index
     of the initial state; ``states`` are the graph's state numbers along stem and cycle, first and last
@@ -94,9 +94,9 @@ class Lasso:
 
 
 class Waiting:
-    """The states in which ``goal`` is waited for: on the path, without it, from the initial states or, with
-    ``when``, from every reachable state that satisfies it. ``far``: how many steps they are from there, plus,
-    with ``when``, how many those are from an initial state; -1 where nothing is waited for.
+    """The states in which ``goal`` is pending: on the path, without it, from the initial states or, with
+    ``when``, from every reachable state that satisfies it. ``far``: their distance in steps from there, plus,
+    with ``when``, the distance from an initial state to there; -1 where nothing is pending.
     """
 
     def __init__(self, graph: Graph, goal: Goal, when: Goal | None = None) -> None:
@@ -111,7 +111,7 @@ class Waiting:
         self.far, self._on_path = self.edges.search(sources, free)
 
     def edges_to(self, end: int) -> list[int]:
-        """The edges of a shortest path from an initial state to ``end``, where the goal is waited for."""
+        """The edges of a shortest path from an initial state to ``end``, where the goal is pending."""
         path = self.edges.back(end, self._on_path)
         begin = int(self.edges.sources[path[0]]) if path else end
         return self.edges.back(begin, self._to_start) + path
@@ -131,7 +131,7 @@ class Waiting:
         )
 
     def shortest(self, wanted: Mask) -> Lasso | None:
-        """A shortest path to one of the ``wanted`` states (a mask) in which the goal is waited for."""
+        """A shortest path to one of the ``wanted`` states (a mask) in which the goal is pending."""
         candidates = np.flatnonzero(wanted & (self.far >= 0))
         if not len(candidates):
             return None
@@ -152,14 +152,14 @@ def check_eventually(
 ) -> Lasso | None:
     """``None`` if every fair behaviour reaches ``goal``, otherwise a lasso: a shortest stem, a short cycle.
 
-    With ``when``: if every fair behaviour reaches ``goal`` from every reachable state that satisfies
-    ``when`` on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a
-    state only if that has no step to another state, or a step to itself. ``through``: only behaviours count
-    that take one of these edges of the graph (a mask) for ever. ``most``: see
-    :func:`~kraftcheck.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost.
-    A step that costs a spent one is still owed, where ``owed`` says so: a lasso without it is given
+    With ``when``: if every fair behaviour reaches ``goal`` from every reachable state that satisfies ``when``
+    on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a state
+    only if that has no step to another state, or a step to itself. ``through``: only behaviours count that
+    take one of these edges of the graph (a mask) forever. ``most``: see
+    :func:`~kraftcheck.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost. A
+    step that costs a spent one is still owed where ``owed`` holds: a lasso without it is returned
     (``Lasso.withheld``) only if there is no other. Check safety first: a state that breaks an invariant has
-    no successors here and looks like a deadlock, and so may a state whose steps the constraints cut.
+    no successors here and looks like a deadlock, and so may a state whose steps the constraints prune.
     """
     found = lassos(
         graph, goal, fairness,
@@ -180,7 +180,7 @@ def lassos(
     budgets: Sequence[int] = (),
     owed: Owed = always,
 ) -> Iterator[Lasso]:
-    """The lasso of :func:`check_eventually`, and then one of each other component of states that has a fair
+    """The lasso of :func:`check_eventually`, and then one for each other component of states with a fair
     cycle, those with shorter stems first.
     """
     waiting = Waiting(graph, goal, when)
@@ -201,8 +201,8 @@ def lassos(
         yield lasso
 
 
-#: By the name of a class the states in which a spent budget alone keeps its steps from being taken, each with
-#: the budgets that are missing.
+#: By the name of a class the states in which only a spent budget prevents its steps, each with the missing
+#: budgets.
 UnpaidSteps = dict[str, dict[int, set[int]]]
 
 
@@ -213,8 +213,8 @@ def unpaid_steps(
     among: Mask,
     owed: Owed = always,
 ) -> UnpaidSteps:
-    """The steps of ``fairness`` that nothing but spent ``budgets`` keeps from being taken, in the states
-    ``among`` (a mask), where ``owed`` says so.
+    """The steps of ``fairness`` that only spent ``budgets`` prevent, in the states ``among`` (a mask), where
+    ``owed`` holds.
     """
     found: UnpaidSteps = {}
     if graph.system is None or graph.left is None:
@@ -251,7 +251,7 @@ def _also_owed(
 
 
 def _withheld(lasso: Lasso, unpaid: UnpaidSteps) -> Lasso:
-    """``lasso`` with what the states of its cycle would owe with larger budgets."""
+    """``lasso`` with the steps that the states of its cycle would owe with larger budgets."""
     cycle = set(lasso.states[len(lasso.stem) :])
     classes = {name: cycle & set(states) for name, states in unpaid.items()}
     budgets = {index for name, states in classes.items() for at in states for index in unpaid[name][at]}
@@ -292,9 +292,9 @@ def _ends_and_cycles(
 
 
 def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask:
-    """The states from which no path of steps that ``fairness`` asks for leads to one of ``goal`` (a mask).
+    """The states from which no path of steps of ``fairness`` leads to one of ``goal`` (a mask).
 
-    A step that belongs to no class need never be taken, so that a path with one is no promise.
+    A step that belongs to no class need never be taken, so that a path with one guarantees nothing.
     """
     fair = np.array([any(each.matches(*label) for each in fairness) for label in graph.label_values], bool)
     taken = np.flatnonzero(fair[graph.labels]) if len(fair) else np.empty(0, np.int64)
@@ -313,7 +313,7 @@ def check_recoverable(
     graph: Graph, goal: Goal, fairness: Sequence[Fairness] | None = None
 ) -> tuple[PathStep, ...] | None:
     """``None`` if from every reachable state some path leads to ``goal``; otherwise a shortest path to a
-    state from which none does. With ``fairness``: some path of steps that it asks for.
+    state from which none does. With ``fairness``: some path of its steps.
     """
     lost = out_of_reach(graph, graph.mask(goal), (ANY_STEP,) if fairness is None else fairness)
     found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)

@@ -50,7 +50,7 @@ def store(pairs: NDArray[np.int64], key: int, value: int) -> None:
 
 @compiled
 def look_up(pairs: NDArray[np.int64], key: int) -> Any:
-    """What :func:`find` finds, for Python: a kernel of its own is kept on disk, a part of one is not."""
+    """:func:`find` for Python: a kernel of its own is kept on disk, a part of one is not."""
     return find(pairs, key)
 
 
@@ -75,7 +75,7 @@ class NativeMap:
         self._later[key] = value
 
     def settle(self) -> None:
-        """Put what waits to be put. No kernel may be running."""
+        """Write the pending entries. No kernel may be running."""
         for key, value in self._later.items():
             self.put(key, value)
         self._later.clear()

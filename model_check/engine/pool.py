@@ -1,7 +1,7 @@
-"""Threads for the kernels: jobs, and background work for when there are none.
+"""Threads for the kernels: jobs, and background work for idle threads.
 
-A phase of a block ends when the last thread is done; until then the others would have nothing to do. They
-take pieces of background work, which ends sometime: the candidates of blocks to come.
+A phase of a block ends when the last thread is done; until then the other threads would be idle. They take
+pieces of background work, which is finite: the candidates of later blocks.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-#: Seconds after which a thread that holds the GIL gives it to one that asks for it. A kernel that is done
-#: asks for its next piece; with Python's default it would wait for longer than a piece takes.
+#: Seconds after which a thread that holds the GIL gives it to one that asks for it. A finished kernel asks
+#: for its next piece; with Python's default it would wait longer than a piece takes.
 SWITCH_SECONDS = 0.0001
 
 Job = Callable[[], Any]
@@ -33,7 +33,7 @@ class Background(Protocol):
 
 
 class Pool:
-    """``threads`` threads. Work is asked for by one thread, and by stages."""
+    """``threads`` threads. One thread requests work, and stages do."""
 
     def __init__(self, threads: int) -> None:
         self._changed = threading.Condition()
@@ -50,7 +50,7 @@ class Pool:
             thread.start()
 
     def close(self) -> None:
-        """End the threads; work that was not begun is left."""
+        """End the threads; work that has not begun is dropped."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -67,16 +67,16 @@ class Pool:
         return [future for future, _ in pairs]
 
     def start_stages(self, stages: Stages) -> Future[Any]:
-        """Run the jobs of one stage after the other; what ``stages`` returns in the end.
+        """Run the jobs of one stage after the other; the return value of ``stages``.
 
-        The future raises what one of the jobs raised, and the stages after it are left.
+        The future raises the exception of a job that raises one, and the later stages are dropped.
         """
         done: Future[Any] = Future()
         self._next_stage(stages, done)
         return done
 
     def begin(self, work: Background) -> Future[None]:
-        """Do ``work`` when there are no jobs, after what was begun before."""
+        """Do ``work`` when there are no jobs, after earlier background work."""
         done: Future[None] = Future()
         with self._changed:
             self._begun += 1
@@ -86,7 +86,7 @@ class Pool:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """No job and no piece of background work runs meanwhile."""
+        """No job and no piece of background work runs in this context."""
         with self._changed:
             self._paused = True
             self._changed.wait_for(lambda: not self._busy)

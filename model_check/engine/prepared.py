@@ -10,7 +10,7 @@ from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Record
 
 
 def prepare() -> None:
-    """Load the machine code of the engine, which is compiled if there is none yet."""
+    """Load the machine code of the engine, and compile it if there is none yet."""
     explore(_Ping(), threads=1)
 
 

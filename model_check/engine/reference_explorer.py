@@ -1,4 +1,4 @@
-"""The reference explorer: the same search in plain Python, which the compiled one must agree with.
+"""The reference explorer: the same search in plain Python, with which the compiled one must agree.
 
 Breadth-first search over full :class:`~kraftcheck.engine.system.GlobalState` values: nothing is cached,
 interned or hashed to a fingerprint, so that a reader can see that it is correct. The compiled explorer must
@@ -102,7 +102,7 @@ def explore_naively(
     """Explore ``system`` breadth first; the result and the set of states found.
 
     The search stops after the level in which the first violation appears (``keep_going``: never), or after
-    the state with which it passes a limit of ``limits``. ``max_memory`` is not looked at.
+    the state with which it passes a limit of ``limits``. ``max_memory`` is ignored.
     """
     begin = time.monotonic()
     counting = _Counting(system)
@@ -152,8 +152,8 @@ def explore_naively(
 def state_graph(system: System, limits: Limits = UNLIMITED) -> nx.MultiDiGraph:
     """The reachable graph of a small model: nodes are global states, edges carry ``step`` and ``action``.
 
-    ``action`` is the outcome's action, or ``"lose"``. Node attribute ``initial`` tells initial states.
-    Violating steps and cut steps are not edges; states that break an invariant are nodes without
+    ``action`` is the outcome's action, or ``"lose"``. Node attribute ``initial`` marks initial states.
+    Violating steps and pruned steps are not edges; states that break an invariant are nodes without
     successors. Raises ``ValueError`` when ``limits.max_states`` does not suffice.
     """
     graph = nx.MultiDiGraph()

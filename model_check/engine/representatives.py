@@ -1,8 +1,8 @@
-"""States for which one of them stands in a graph: what an exploration makes of the states that it finds.
+"""States that represent others in a graph: an exploration replaces the states that it finds.
 
-Which state stands for which others is the system's affair: a function on global states, which must give a
-state that behaves alike (each step of the one is a step of the other, to states that the same one stands
-for), and that itself for itself.
+The system decides which state represents which others, by a function on global states. The function must
+return a state that behaves alike: each step of the one is a step of the other, to states with the same
+representative. A representative must represent itself.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Represent = Callable[[GlobalState], GlobalState]
 
 
 class UnlikeError(ValueError):
-    """A state and its representative do not behave alike; the argument says where."""
+    """A state and its representative do not behave alike; the argument names the difference."""
 
 
 class Representatives:
     """Replaces the new states of an exploration by their representatives.
 
-    ``rows`` and ``fps`` are those of the states that were replaced, in order, ``by`` the fingerprints of what
-    they were replaced by.
+    ``rows`` and ``fps`` are those of the states that were replaced, in order, ``by`` the fingerprints of
+    their representatives.
     """
 
     def __init__(self, tables: Tables, represent: Represent) -> None:
@@ -39,7 +39,7 @@ class Representatives:
         self.by: list[NDArray[np.uint64]] = []
 
     def __call__(self, batch: Batch, visited: Visited) -> Batch:
-        """``batch`` with representatives, but for those that ``visited`` has; the others are added to it."""
+        """``batch`` with representatives, except those that ``visited`` has; the others are added to it."""
         found = [self._tables.decode(row) for row in batch.rows]
         others = [(number, self._represent(state)) for number, state in enumerate(found)]
         replaced = [(number, state) for number, state in others if state != found[number]]
@@ -64,9 +64,9 @@ def real_path(
     states: Sequence[GlobalState],
     path: Sequence[PathStep],
 ) -> tuple[PathStep, ...]:
-    """The steps that ``system`` takes from its initial state number ``initial`` along ``states``, which are
-    what ``represent`` makes of them, by the steps ``path`` of these. Raises ValueError where it takes none:
-    then ``represent`` is wrong.
+    """The steps that ``system`` takes from its initial state number ``initial`` along states whose
+    representatives are ``states``, by the steps ``path`` of the representatives. Raises ValueError where it
+    takes none: then ``represent`` is wrong.
     """
     real = initial_states(system)[initial]
     taken: list[PathStep] = []
@@ -86,6 +86,6 @@ def real_path(
 
 
 def _name(step: Step) -> Hashable:
-    """What is the same in the steps of states that behave alike."""
+    """The parts that are the same in the steps of states that behave alike."""
     action = None if step.outcome is None else step.outcome.action
     return step.path.kind, step.path.component, action, step.path.duplicate

@@ -1,4 +1,4 @@
-"""Writing the state of a search to a checkpoint, and taking it up again from there."""
+"""Writing the state of a search to a checkpoint, and continuing the search from there."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """What a search had found when its last level was complete, which is ``frontier``.
+    """The state of a search when its last level, ``frontier``, was complete.
 
-    Of what only grows it is written down how much there was: ``keys`` of the tables, their ``sizes``.
+    Of arrays that only grow the lengths are recorded: ``keys`` of the tables, their ``sizes``.
     """
 
     frontier: Frontier
@@ -37,7 +37,7 @@ class Complete:
 
 
 def complete(search: Search, frontier: Frontier) -> Complete:
-    """What ``search`` has found, whose last level is complete."""
+    """The state of ``search``, whose last level is complete."""
     return Complete(
         frontier=frontier,
         levels=list(search.levels),
@@ -52,7 +52,7 @@ def complete(search: Search, frontier: Frontier) -> Complete:
 
 
 def save(search: Search, checkpoint: Checkpoint, found: Complete) -> None:
-    """Write to ``checkpoint`` what ``search`` had found when a level was complete."""
+    """Write to ``checkpoint`` the state of ``search`` when a level was complete."""
     level = len(found.levels) - 1
     if checkpoint.depth == level:
         return
@@ -84,9 +84,9 @@ def save(search: Search, checkpoint: Checkpoint, found: Complete) -> None:
 
 
 def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
-    """Bring ``search``, which has done nothing yet, to where ``saved`` was; returns its last complete level.
+    """Bring ``search``, which has not begun yet, to the state of ``saved``; returns its last complete level.
 
-    Raises CheckpointError for a checkpoint that does not fit together.
+    Raises CheckpointError for an inconsistent checkpoint.
     """
     _ask_again(search, checkpoint, saved)
     search.links.take_up(list(zip(saved.links, saved.fingerprints, strict=True)))
@@ -122,7 +122,7 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
 
 
 def _ask_again(search: Search, checkpoint: Checkpoint, saved: Saved) -> None:
-    """Make the tables what they were: ask the system the same questions in the same order."""
+    """Restore the tables: ask the system the same questions in the same order."""
     tables = search.tables
     for state in initial_states(search.system):
         tables.encode(state)

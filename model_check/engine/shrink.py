@@ -1,8 +1,8 @@
 """A shorter counterexample from a long one, such as a random walk finds.
 
-First steps are left out, large parts first, as long as what is left still violates the property (delta
-debugging: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002). Then all
-behaviours are searched that take nothing but steps of the kinds that are left, the shortest ones first.
+First steps are left out, large parts first, as long as the rest still violates the property (delta debugging:
+Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002). Then all behaviours with
+only steps of the remaining kinds are searched, the shortest ones first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kraftcheck.engine.simulate import Cached
 from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import GlobalState, PathStep, System, Violation
 
-#: How many states the search at the end looks at.
+#: The number of states that the final search explores.
 MOST_STATES = 4_000
 
-#: What a step is like: kind, component, message, name, whether a copy stays.
+#: The likeness of a step: kind, component, message, name, whether a copy stays.
 Likeness = tuple[str, int, Hashable, str, bool]
-#: A step to be taken again: its likeness, and which of several alike.
+#: A step to be taken again: its likeness, and its number among those alike.
 Wanted = tuple[Likeness, int]
 
 
@@ -53,11 +53,11 @@ class _Behaviours:
         return [step for step in steps(self.system, state) if step.cut is None]
 
     def violations(self, step: Step) -> tuple[str, ...]:
-        """What a step violates, or where it leads."""
+        """The properties that a step violates, or its target."""
         return step.violations or broken_invariants(self.system, step.target)
 
     def as_wanted(self, path: Sequence[PathStep]) -> list[Wanted]:
-        """What to look for in order to take the steps of ``path`` elsewhere."""
+        """The likenesses that identify the steps of ``path`` in other behaviours."""
         state, found = self.begin, []
         for wanted in path:
             step = next(each for each in self.offered(state) if each.path == wanted)
@@ -83,8 +83,8 @@ class _Behaviours:
         return None
 
     def search(self, allowed: frozenset[Likeness], most: int) -> tuple[list[Step] | None, bool]:
-        """The shortest violation with fewer than ``most`` steps, all of them ``allowed``; and whether
-        everything was looked at that is shorter.
+        """The shortest violation with fewer than ``most`` steps, all of them ``allowed``; and whether the
+        search of shorter ones was complete.
         """
         came_from: dict[GlobalState, tuple[GlobalState, Step] | None] = {self.begin: None}
         frontier = [self.begin]

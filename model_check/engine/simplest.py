@@ -19,7 +19,7 @@ from kraftcheck.engine.layers import Edges, Layers
 from kraftcheck.engine.system import PathStep, Violation
 from kraftcheck.engine.witness import faults_of
 
-#: How many partial paths of one level are compared, at most; beyond that one for each state is kept.
+#: The largest number of partial paths of one level that are compared; above it one for each state is kept.
 MOST_PARTIAL = 4_000_000
 _NO_ACTOR = 63
 _FAR = np.int64(1) << 40
@@ -27,7 +27,7 @@ _FAR = np.int64(1) << 40
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A path to a violation, the faults on it by name, and how simple it is.
+    """A path to a violation, the faults on it by name, and its simplicity.
 
     ``exact``: no path of the same length is simpler.
     """
@@ -40,13 +40,13 @@ class Found:
 
     @property
     def cost(self) -> tuple[int, int, int]:
-        """What is to be small, the most important first."""
+        """The quantities to minimise, the most important first."""
         return len(self.faults), self.actors, self.switches
 
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """The paths to the states of a level worth going on with: column for column."""
+    """The paths to the states of a level worth extending: column for column."""
 
     states: NDArray[np.int32]
     actors: NDArray[np.int64]
@@ -63,7 +63,7 @@ class _Partial:
 
 
 class Paths:
-    """The shortest paths to states of one level: chosen by what is on them."""
+    """The shortest paths to states of one level: chosen by their faults, actors and context switches."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Paths:
         return faults_of(*self.step(code), self.layers.system.budget_names, self.fault_budgets)
 
     def of_codes(self, codes: NDArray[np.uint32], ask: Callable[[int], int]) -> NDArray[np.int64]:
-        """``ask(code)`` for each of ``codes``; each code is asked for once."""
+        """``ask(code)`` for each of ``codes``; each code is evaluated once."""
         distinct, places = np.unique(codes, return_inverse=True)
         return np.array([ask(code) for code in distinct.tolist()], np.int64)[places]
 
@@ -187,7 +187,7 @@ def _leading_to(layers: Layers, level: int, targets: NDArray[np.bool_]) -> list[
 
 
 def _with_least(paths: Paths) -> tuple[list[Edges], NDArray[np.bool_]]:
-    """The steps on those paths that have the fewest faults, and where they end."""
+    """The steps on the paths with the fewest faults, and the ends of these paths."""
     sizes = paths.layers.sizes
     sums = [np.zeros(sizes[0], np.int64)]
     through = []

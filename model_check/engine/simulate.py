@@ -1,4 +1,4 @@
-"""Random walks: for spaces that are too big to exhaust, and to see typical behaviour.
+"""Random walks: for spaces too large to exhaust, and to see typical behaviour.
 
 A walk starts in a random initial state and takes, at each state, one of its steps within the constraints
 with equal probability, until it violates a property, has no step, or is ``depth`` steps long. Walks show
@@ -34,7 +34,7 @@ _CACHED = (
 
 
 class Cached:
-    """A system that asks ``system`` only once about the same thing.
+    """A system that asks ``system`` each question only once.
 
     ``calls``: deliveries and actions asked.
     """

@@ -1,14 +1,14 @@
 """The parts of scipy that search graphs; loading them raises MemoryError where too little is free.
 
-OpenBLAS, which they load and nothing here uses, asks for its buffer again and again until it gets it. So does
-numba load it, which therefore finds it loaded.
+OpenBLAS, which they load and nothing here uses, retries the allocation of its buffer until it succeeds. numba
+would load OpenBLAS in the same way; it finds it loaded.
 """
 
 from __future__ import annotations
 
 from kraftcheck.support.failures import require_memory
 
-#: Of address space: what scipy takes as it is loaded.
+#: Address space that scipy takes as it is loaded.
 require_memory(112 << 20)
 
 from scipy.sparse import csr_array  # noqa: E402

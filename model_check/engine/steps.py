@@ -1,18 +1,18 @@
-"""One step of a system: what every part of the engine means by "successor".
+"""One step of a system: the meaning of "successor" in every part of the engine.
 
-This is the definition; the compiled kernel is held against it by the tests. A step is one of
+This is the definition; the tests compare the compiled kernel with it. A step is one of
 
 * *deliver*: one of the distinct messages in flight is handed to its destination, with one of the outcomes;
 * *act*: the environment makes a component do something;
 * *lose*: the network drops one message, where :class:`~kraftcheck.engine.system.Loss` allows it.
 
-An outcome is applied in this order: its costs are spent (without the budget there is no step); the
-component takes its new local state; the delivered message leaves the network; the signals are applied, in
-order, to all messages in flight and to all components but the one that signals; the sends enter the network;
-messages that have expired leave it.
-Then the constraints decide, ``within`` before ``capacity``: a successor outside is *cut*, and a cut step
-is only counted, it reaches no goal and violates nothing. Then the labels are recorded in order. A
-step that violates a property leads nowhere: its target is not a state of the bounded model.
+An outcome is applied in this order: its costs are spent (without the budget there is no step); the component
+takes its new local state; the delivered message leaves the network; the signals are applied, in order, to all
+messages in flight and to all components but the one that signals; the sends enter the network; messages that
+have expired leave it. Then the constraints decide, ``within`` before ``capacity``: a successor outside is
+*pruned* (``cut``), and a pruned step is only counted, it reaches no goal and violates nothing. Then the
+labels are recorded in order. A step that violates a property leads nowhere: its target is not a state of the
+bounded model.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome,
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An enabled step and where it leads.
+    """An enabled step and its target.
 
     ``outcome`` is ``None`` for a loss; ``cut`` is ``None``, ``"within"`` or ``"capacity"``; ``violations``
     and ``goals`` are those of the transition (not of invariants on the target), without duplicates.
@@ -50,7 +50,7 @@ def ordered(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def without_expired(system: System, locals_: Sequence[Local], messages: Sequence[Message]) -> list[Message]:
-    """``messages`` without those whose delivery changes nothing any more: see :meth:`System.expiry`."""
+    """``messages`` without those whose delivery no longer changes anything: see :meth:`System.expiry`."""
     left = []
     for message in messages:
         expiry = system.expiry(message)
@@ -204,5 +204,5 @@ def confirms(system: System, violation: Violation) -> bool:
         return violation.property in broken_invariants(system, initial_states(system)[violation.initial])
     before = trace[-2][2] if len(trace) > 1 else initial_states(system)[violation.initial]
     last = next(s for s in steps(system, before) if s.path == trace[-1][0])
-    # The target of a violating transition is not a state of the model, so no invariant speaks about it.
+    # The target of a violating transition is not a state of the model, so no invariant is judged on it.
     return violation.property in (last.violations or broken_invariants(system, last.target))

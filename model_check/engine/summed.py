@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Summed(BaseModel):
-    """What a JSON file holds. ``checksum``: the CRC-32 of all the rest."""
+    """The contents of a JSON file. ``checksum``: the CRC-32 of all the rest."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -22,7 +22,7 @@ class Summed(BaseModel):
 
     @classmethod
     def parse(cls, content: bytes) -> Self:
-        """What a file holds. Raises ValueError unless :meth:`text` gave just these bytes."""
+        """The contents of a file. Raises ValueError unless :meth:`text` gave exactly these bytes."""
         found = cls.model_validate_json(content)
         if found.text().encode() != content:
             raise ValueError("it is not what was written")

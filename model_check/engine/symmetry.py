@@ -3,13 +3,13 @@
 A system may name permutations of its components under which it behaves the same (scalarsets: Ip and Dill,
 "Better verification through symmetry", 1996). Every interned value then has its content hash under each of
 them, a state one fingerprint under each, and the least of these names its orbit: only that goes to the
-visited set. What is explored of an orbit is the state of it that was reached first, by steps of the system:
-traces need no translation back.
+visited set. The search explores the state of an orbit that was reached first, by steps of the system: traces
+need no translation back.
 
 Sound only if the system really behaves the same: a step that a state has, each of its images must have, with
-the image as its target, and invariants must not tell them apart. Systems promise that, and the engine does
-not take their word for it: initial states must be images of each other, and a sample of everything else that
-the system says is compared with what it says of the images. A difference ends the search with SymmetryError.
+the image as its target, and invariants must not distinguish them. Systems promise that, and the engine checks
+it: initial states must be images of each other, and a sample of the system's other answers is compared with
+its answers for the images. A difference ends the search with SymmetryError.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 
 from kraftcheck.engine.system import GlobalState, Outcome, Signal, SymmetryError, System
 
-#: Of each kind of question, so many are compared under all permutations, and every so-many-th after that.
+#: So many questions of each kind are compared under all permutations, and every so-many-th after that.
 ALWAYS, EVERY = 200, 50
 
 
 class Symmetry:
     """The permutations of ``system``, the identity first, and the images of values under them.
 
-    Raises SymmetryError if they are no group.
+    Raises SymmetryError if they are not a group.
     """
 
     def __init__(self, system: System) -> None:
@@ -50,7 +50,7 @@ class Symmetry:
         return [value, *(self.system.renamed(i, value) for i in range(1, len(self.permutations)))]
 
     def locals(self, component: int, local: Hashable) -> list[tuple[int, Hashable]]:
-        """Under each permutation, what takes the place of ``component``, and its local state."""
+        """Under each permutation, the component in the place of ``component``, and its local state."""
         images = zip(self.permutations, self.images(local), strict=True)
         return [(permutation[component], image) for permutation, image in images]
 
@@ -90,7 +90,7 @@ class Symmetry:
     def check_outcomes(
         self, component: int, local: Hashable, message: Hashable | None, outcomes: Sequence[Outcome]
     ) -> None:
-        """Compare, now and then, ``outcomes`` with those of the images. Raises SymmetryError."""
+        """For a sample: compare ``outcomes`` with those of the images. Raises SymmetryError."""
         if not self._due("outcomes"):
             return
         for number in range(1, len(self.permutations)):
@@ -108,7 +108,7 @@ class Symmetry:
                 )
 
     def _outcome(self, number: int, outcome: Outcome) -> Hashable:
-        """What ``outcome`` is under a permutation, but for its name."""
+        """The image of ``outcome`` under a permutation, except its name."""
 
         def renamed(value: Hashable) -> Hashable:
             return self.system.renamed(number, value) if number else value
@@ -133,7 +133,7 @@ class Symmetry:
         return Signal(permutation[signal.component], destination, content)
 
     def check_record(self, history: Hashable, labels: Sequence[Hashable], result: Any) -> None:
-        """Compare, now and then, what recording ``labels`` gave with what their images give."""
+        """For a sample: compare the result of recording ``labels`` with that of their images."""
         if not self._due("records"):
             return
         for number in range(1, len(self.permutations)):
@@ -147,7 +147,7 @@ class Symmetry:
                 raise SymmetryError(f"the history tells components apart: {labels!r} after {history!r}")
 
     def check_signal(self, signals: Sequence[Signal], message: Hashable, result: Hashable | None) -> None:
-        """Compare, now and then, what ``signals`` leave of ``message`` with what is left of its images."""
+        """For a sample: compare ``message`` after ``signals`` with its images after theirs."""
         if not self._due("signals"):
             return
         for number in range(1, len(self.permutations)):
@@ -161,7 +161,9 @@ class Symmetry:
     def check_signal_local(
         self, signals: Sequence[Signal], component: int, local: Hashable, result: Hashable
     ) -> None:
-        """Compare, now and then, what others' ``signals`` make of a local state with the same of images."""
+        """For a sample: compare a local state after other components' ``signals`` with its images after
+        theirs.
+        """
         if not self._due("signals of others"):
             return
         for number in range(1, len(self.permutations)):
@@ -174,7 +176,7 @@ class Symmetry:
                 raise SymmetryError(f"signals tell components apart: {local!r} after {signals!r}")
 
     def check_value(self, destination: int, expiry: int | None, message: Hashable) -> None:
-        """Compare, now and then, where a message goes and when it expires with the same of its images."""
+        """For a sample: compare the destination and the expiry of a message with those of its images."""
         if not self._due("messages"):
             return
         for number in range(1, len(self.permutations)):
@@ -184,7 +186,7 @@ class Symmetry:
                 raise SymmetryError(f"the network tells components apart: {message!r}")
 
     def check_local(self, component: int, local: Hashable) -> None:
-        """Compare, now and then, the constraint and the clock of a local state with those of its images."""
+        """For a sample: compare the constraint and the clock of a local state with those of its images."""
         if not self._due("locals"):
             return
         system = self.system
@@ -196,7 +198,7 @@ class Symmetry:
     def check_invariant(
         self, invariant: int, locals_: Sequence[Hashable], history: Hashable, holds: bool
     ) -> None:
-        """Compare, now and then, the verdict of an invariant on a state with those on its images."""
+        """For a sample: compare the verdict of an invariant on a state with those on its images."""
         if not self._due("invariants"):
             return
         judged = self.system.invariants[invariant]

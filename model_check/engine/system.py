@@ -1,10 +1,10 @@
-"""What the engine explores: a system of components, a network and an environment.
+"""The subject of an exploration: a system of components, a network and an environment.
 
-A *global state* is a tuple of component local states, a multiset of messages in flight, one history
-value, and a tuple of budgets (counters of faults and inputs that the environment may still spend).
-Everything a component does on an event depends on its local state and the event alone; that is what lets
-the engine call the system once for each (local state, event) pair and keep the outcomes in tables (local
-transition caching, as in LTSmin's PINS interface: Blom, van de Pol, Weber, CAV 2010).
+A *global state* is a tuple of component local states, a multiset of messages in flight, one history value,
+and a tuple of budgets (counters of faults and inputs that the environment may still spend). Everything a
+component does on an event depends on its local state and the event alone; so the engine can call the system
+once for each (local state, event) pair and keep the outcomes in tables (local transition caching, as in
+LTSmin's PINS interface: Blom, van de Pol, Weber, CAV 2010).
 
 All values that a system hands to the engine (local states, messages, histories, labels, projections) must
 be immutable, hashable, compare by value, and have a ``repr`` that depends on the value alone (no object
@@ -27,9 +27,9 @@ Label = Hashable
 class Loss(Enum):
     """When the network may remove a message.
 
-    A message that is never delivered is as good as lost, so explicit loss adds behaviour only where
-    something counts the messages in flight. ``WHEN_FULL`` offers it only in states where the network holds
-    as many messages as its capacity allows; ``ALWAYS`` in every state; ``NEVER`` not at all.
+    A message that is never delivered is the same as a lost one, so explicit loss adds behaviour only where
+    the messages in flight are counted. ``WHEN_FULL`` offers it only in states where the network holds as many
+    messages as its capacity allows; ``ALWAYS`` in every state; ``NEVER`` not at all.
     """
 
     NEVER = "never"
@@ -54,14 +54,13 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What a step lets all other components and all messages in flight notice at once.
+    """A notification of a step to all other components and all messages in flight at once.
 
-    It is the one way in which a step of a component touches others: a request that is forgotten (its answer
-    must not arrive any more), a unit of time that is over on all clocks. ``component`` is the one that
-    signals; ``destination`` the component that is meant, or ``None`` for all of them; ``content`` what is
-    signalled, where a system has several signals. The engine applies :meth:`System.signal_message` to every
-    message in flight *before* the outcome's own sends are added, and :meth:`System.signal_local` to every
-    other component.
+    It is the only effect of a step on other components: a forgotten request (its answer must not arrive any
+    more), a unit of time that is over on all clocks. ``component`` is the one that signals; ``destination``
+    the receiving component, or ``None`` for all of them; ``content`` the kind of signal, where a system has
+    several. The engine applies :meth:`System.signal_message` to every message in flight *before* the
+    outcome's own sends are added, and :meth:`System.signal_local` to every other component.
     """
 
     component: int
@@ -71,15 +70,15 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One thing that may happen on one event at one component.
+    """One possible result of one event at one component.
 
-    action: what a trace and a graph edge call it (hashable, readable with ``str``).
+    action: its name in traces and on graph edges (hashable, readable with ``str``).
     local: the component's local state afterwards.
     sends: messages put into flight, in order.
-    labels: what the history has to know, in order; each is passed to :meth:`System.record`.
+    labels: the entries for the history, in order; each is passed to :meth:`System.record`.
     costs: indices into ``System.budgets``; each occurrence spends one unit. Without the budget the outcome
         is not enabled.
-    signals: what all others notice, applied in order before ``sends``.
+    signals: its notifications to all other components, applied in order before ``sends``.
     consumes: whether a delivered message leaves the network (``False``: it stays; ignored for actions of
         the environment).
     repeatable: whether a copy of the message may arrive in this way (``Network.duplicates``).
@@ -101,7 +100,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The history after a label, with what that label violated or reached."""
+    """The history after a label, with the properties that the label violated and the goals that it
+    reached.
+    """
 
     history: History
     violations: tuple[str, ...] = ()
@@ -122,7 +123,9 @@ class GlobalState:
 
 
 class SymmetryError(ValueError):
-    """The system does not behave the same under a permutation that it names; the argument says where."""
+    """The system does not behave the same under a permutation that it names; the argument names the
+    difference.
+    """
 
 
 class Invariant(Protocol):
@@ -188,11 +191,13 @@ class System(Protocol):
         ...
 
     def deliver(self, component: int, local: Local, message: Message) -> Sequence[Outcome]:
-        """What may happen when ``message`` is delivered. Empty: the message cannot be delivered now."""
+        """The possible outcomes when ``message`` is delivered. Empty: the message cannot be delivered now."""
         ...
 
     def actions(self, component: int, local: Local) -> Sequence[Outcome]:
-        """What the environment may make ``component`` do without a message (timers, input, faults)."""
+        """The steps that the environment may make ``component`` take without a message (timers, input,
+        faults).
+        """
         ...
 
     def within(self, component: int, local: Local) -> bool:
@@ -208,7 +213,7 @@ class System(Protocol):
         ...
 
     def clock(self, component: int, local: Local) -> int:
-        """How late it is at a component: what makes messages expire there. Constant if none ever does.
+        """The logical time at a component, by which messages expire there. Constant if none ever does.
 
         Below 2**62. A signal of another component must not change it (the engine checks that).
         """
@@ -230,11 +235,11 @@ class System(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where an exploration gives up; reaching one makes the verdict *undetermined*.
+    """The limits at which an exploration ends; reaching one makes the verdict *undetermined*.
 
     ``max_states``: distinct states; ``max_memory``: resident bytes of the process; ``max_depth``: levels;
-    ``max_seconds``: wall time. ``None`` means no limit. ``over_capacity``: whether it goes on where the
-    network has no room for a step, which is cut.
+    ``max_seconds``: wall time. ``None`` means no limit. ``over_capacity``: whether it continues where the
+    network has no room for a step, which is pruned.
     """
 
     max_states: int | None = None
@@ -251,7 +256,7 @@ UNLIMITED = Limits()
 class Verdict(Enum):
     """``HOLDS``: the bounded space is exhausted, no property is violated and every goal was reached.
     ``VIOLATED``: a safety property is violated, or the space is exhausted and a goal was never reached.
-    ``UNDETERMINED``: a limit was hit first.
+    ``UNDETERMINED``: a limit was reached first.
     """
 
     HOLDS = "holds within bounds"
@@ -318,13 +323,13 @@ class Exploration:
     """The result of an exploration; counts are exact and independent of the number of threads.
 
     ``distinct``: distinct states found; ``states``: those and their images under the system's symmetry, which
-    were not looked at; ``generated``: successors generated, constrained ones excluded;
-    ``skipped``: successors left out because the same steps were generated in another order;
-    ``depth``: number of the last level (initial states are level 0); ``levels``: new states per level;
-    ``constrained``: successors cut by the state constraint or the network's capacity, by reason
-    (``"capacity"``, ``"within"``); ``missing_goals``: goals not reached; ``calls``: calls of
-    ``System.deliver`` and ``System.actions``; ``collision_probability``: upper estimate of the chance that
-    any two distinct states share a fingerprint; ``walks``: random walks taken, where that is how.
+    were not explored; ``generated``: successors generated, constrained ones excluded; ``skipped``: successors
+    left out because the same steps were generated in another order; ``depth``: number of the last level
+    (initial states are level 0); ``levels``: new states per level; ``constrained``: successors pruned by the
+    state constraint or the network's capacity, by reason (``"capacity"``, ``"within"``); ``missing_goals``:
+    goals not reached; ``calls``: calls of ``System.deliver`` and ``System.actions``;
+    ``collision_probability``: upper estimate of the chance that any two distinct states share a fingerprint;
+    ``walks``: random walks taken, in a simulation.
     """
 
     verdict: Verdict
@@ -349,7 +354,7 @@ class Exploration:
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user ended an exploration; ``found`` is what it had found by then."""
+    """The user ended an exploration; ``found`` is its result so far."""
 
     def __init__(self, found: Exploration) -> None:
         super().__init__()

@@ -1,14 +1,14 @@
-"""What the system said, as arrays of integers: interned values, outcomes, fingerprint parts.
+"""The system's answers as arrays of integers: interned values, outcomes, fingerprint parts.
 
 Every local state (with its component), message, history, sequence of labels and sequence of signals gets a
-number when it is first seen. What depends on a pair of them is kept in one map (``memo``), which the
-kernels read; a key they do not find is resolved here, by the system, once.
+number when it is first seen. Results for pairs of them are kept in one map (``memo``), which the kernels
+read; a key that they do not find is resolved here, by the system, once.
 
-Fingerprints do not depend on those numbers: each value has a 64-bit hash of its ``repr``, salted with what
-it is and where it stands, and a state's fingerprint is the sum of its parts modulo 2**64 (messages add up
-as a multiset). So equal states have equal fingerprints in every run, and a successor's fingerprint is its
-parent's plus the difference of what changed. (Sums of random 64-bit values as multiset hashes: Clarke et
-al., "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash.)
+Fingerprints do not depend on those numbers: each value has a 64-bit hash of its ``repr``, salted with its
+kind and its place, and a state's fingerprint is the sum of its parts modulo 2**64 (messages add up as a
+multiset). So equal states have equal fingerprints in every run, and a successor's fingerprint is its parent's
+plus the differences of the changed parts. (Sums of random 64-bit values as multiset hashes: Clarke et al.,
+"Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash.)
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MAX_BUDGETS = 7
 
 
 def content_hash(salt: Hashable, value: Hashable) -> int:
-    """A 64-bit hash of what ``value`` is, the same in every process; ``salt`` says which part it is."""
+    """A 64-bit hash of ``value``, the same in every process; ``salt`` identifies its kind and place."""
     return int.from_bytes(blake2b(f"{salt!r}|{value!r}".encode(), digest_size=8).digest(), "little")
 
 
@@ -71,7 +71,7 @@ class Tables:
     """The tables of one system.
 
     ``calls`` counts calls of ``System.deliver`` and ``System.actions``. ``resolved`` are the keys of ``memo``
-    in the order in which they were resolved, which alone decides the numbers of all that is interned;
+    in the order in which they were resolved, which alone decides the numbers of all interned values;
     ``judged`` the keys of ``verdicts`` in theirs.
     """
 
@@ -91,7 +91,7 @@ class Tables:
         self.label_sequences: list[tuple[Hashable, ...]] = []
         self.signal_sequences: list[tuple[Signal, ...]] = []
         self.name_sets: list[tuple[str, ...]] = []
-        # As in the arrays for the kernels; sums of a few are quicker over numbers of Python.
+        # As in the arrays for the kernels; sums of a few are faster over Python's integers.
         self._hashes_of_locals: list[list[int]] = []
         self._hashes_of_messages: list[list[int]] = []
         self.owners: list[tuple[int, int, int]] = []
@@ -134,9 +134,9 @@ class Tables:
         return number, True
 
     def _hash(self, salt: Hashable, value: Hashable) -> int:
-        """The content hash of ``value``. Raises ValueError if that is another value's as well.
+        """The content hash of ``value``. Raises ValueError if another value has the same hash.
 
-        Fingerprints are sums of these hashes: states that differ would be taken for one.
+        Fingerprints are sums of these hashes: different states would be taken for one.
         """
         found = content_hash(salt, value)
         if self._hashed.setdefault(found, value) != value:
@@ -206,10 +206,10 @@ class Tables:
         hashes = [self._hash(("projection", i, place), part) for i, part in enumerate(parts)]
         return np.array([*hashes, self._hash(("projections", place), parts)], np.uint64)
 
-    # -- resolving what the kernels did not find ------------------------------------------------------
+    # -- resolving keys that the kernels did not find -------------------------------------------------
 
     def resolve(self, key: int) -> None:
-        """Ask the system for what memo key ``key`` stands for; kernels see it after :meth:`settle`."""
+        """Ask the system for the value of memo key ``key``; kernels see it after :meth:`settle`."""
         if key in self.memo:
             return
         kind, a, b = key >> 60, key >> 30 & (LIMIT - 1), key & (LIMIT - 1)
@@ -237,7 +237,7 @@ class Tables:
         self.memo.put_later(key, value)
 
     def settle(self) -> None:
-        """Let the kernels see what was resolved. None of them may be running."""
+        """Let the kernels see the resolved entries. No kernel may be running."""
         self.memo.settle()
 
     def _add_outcomes(self, local: int, message: int, outcomes: Sequence[Outcome]) -> int:
@@ -269,7 +269,7 @@ class Tables:
         costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
         if len(outcome.costs) != sum(costs):
             raise ValueError(f"{outcome.action}: costs {outcome.costs} name a budget that is not there")
-        # A price above what a budget can hold is never paid: -1.
+        # A price above the largest budget is never paid: -1.
         packed = -1 if max(costs, default=0) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
         flags = component << 8 | (message + 1) << 32
         flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self._outside.data[local] else 0)
@@ -289,7 +289,7 @@ class Tables:
         )
 
     def _difference(self, before: int, after: int, sends: list[int], consumed: int | None) -> list[int]:
-        """What a step adds to a fingerprint, modulo 2**64, under each permutation."""
+        """The contribution of a step to a fingerprint, modulo 2**64, under each permutation."""
         more = [self._hashes_of_locals[after], *(self._hashes_of_messages[number] for number in sends)]
         less = [self._hashes_of_locals[before]]
         if consumed is not None:
@@ -377,8 +377,8 @@ class Tables:
     def fingerprints(self, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
         """The fingerprints of ``rows`` (also of those that are marked as not to be expanded).
 
-        Shape (rows, permutations); :func:`orbits` makes of them what the visited set knows. Raises IndexError
-        for a number that nothing has.
+        Shape (rows, permutations); :func:`orbits` turns them into the form of the visited set. Raises
+        IndexError for a number without a value.
         """
         n = self.system.components
         numbers = rows[:, : n + 1].astype(np.int64)
@@ -420,11 +420,11 @@ class Tables:
         }
 
     def sizes(self) -> tuple[int, ...]:
-        """How much the system has said so far."""
+        """The sizes of the tables so far."""
         return tuple(column.count for column in self._said)
 
     def digest(self, sizes: tuple[int, ...]) -> str:
-        """A digest of what the system had said when there was as much of it as ``sizes``."""
+        """A digest of the system's answers as of the time when the tables had these ``sizes``."""
         found = blake2b(digest_size=16)
         for column, count in zip(self._said, sizes, strict=True):
             found.update(column.data[:count].tobytes())
@@ -478,7 +478,7 @@ class Tables:
 
     @property
     def changes_at_most(self) -> int:
-        """Entries that a kernel needs to note what a step changes; 1 without symmetry."""
+        """Entries that a kernel needs to note the changes of a step; 1 without symmetry."""
         if self.symmetry.trivial:
             return 1
         return 2 * self.system.components + 2 * self.system.network.capacity + self._most_sends + 8

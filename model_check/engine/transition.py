@@ -1,10 +1,10 @@
-"""One transition in the compiled core: whether an outcome is enabled in a row, and what it does to its
+"""One transition in the compiled core: whether an outcome is enabled in a row, and its effect on the
 fingerprint.
 
 A look-up that fails is written down in ``misses``; Python resolves it and the row is expanded again.
 """
 
-# Numba infers the types here; annotations would only repeat what the docstrings say.
+# Numba infers the types here; annotations would only repeat the docstrings.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, arg-type"
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from kraftcheck.engine.view import (
     expired,
 )
 
-# What a transition is.
+# The kinds of transitions.
 DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
 # Slots of the counters; POSITION and MISSES are lengths of buffers, the others add up.
 GENERATED, CUT_WITHIN, CUT_CAPACITY, DEADLOCKS, SKIPPED, POSITION, MISSES, PENDING = range(8)
 COUNTERS = 8
-# What a step adds to a state or takes away, for the sums under other permutations: number << 3 | part | sign.
+# The parts that a step adds to a state or removes, for the sums under other permutations: number << 3 | part
+# | sign.
 A_LOCAL, A_MESSAGE, A_HISTORY = 0, 2, 4
 ADDED, TAKEN = 0, 1
 
@@ -72,7 +73,7 @@ def budget_delta(view, budget, cost):
 
 @inlined
 def _change(changes, what):
-    """Note a change; ``changes[0]`` is how many there are. Without symmetry nothing is noted."""
+    """Note a change; ``changes[0]`` is their number. Without symmetry nothing is noted."""
     if changes.shape[0] > 1:
         changes[0] += 1
         changes[changes[0]] = what
@@ -152,7 +153,7 @@ def _signal(view, row, count, signals, actor, local, consumed, misses, counters,
 def transition(view, row, count, budget, number, message, duplicate, misses, counters, changes):
     """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``.
 
-    ``changes`` (scratch, int64, see :func:`_change`) receives what changes in addition to the outcome's own
+    ``changes`` (scratch, int64, see :func:`_change`) receives the changes in addition to the outcome's own
     difference and the budgets.
     """
     changes[0] = 0

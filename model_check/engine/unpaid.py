@@ -1,4 +1,4 @@
-"""Steps that nothing but a spent budget keeps from being taken."""
+"""Steps that only a spent budget prevents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kraftcheck.engine.system import GlobalState, Message, Outcome, PathStep, Sy
 
 
 class UnpaidStep(NamedTuple):
-    """A step and its action; ``missing``: the budgets (indices) that are spent and that it costs."""
+    """A step and its action; ``missing``: the spent budgets (indices) among its costs."""
 
     step: PathStep
     action: Hashable
@@ -19,15 +19,17 @@ class UnpaidStep(NamedTuple):
 
 
 class Unpaid:
-    """The unpaid steps of the states of ``system``, which is asked once for each local state and event."""
+    """The unpaid steps of the states of ``system``, whose answers are computed once for each local state and
+    event.
+    """
 
     def __init__(self, system: System) -> None:
         self._system = system
         self._known: dict[tuple[int, Hashable, Message | None], tuple[tuple[int, Outcome], ...]] = {}
 
     def steps(self, state: GlobalState) -> Iterator[UnpaidStep]:
-        """The steps that ``state`` would offer with larger budgets. Steps that would change nothing but
-        budgets are left out: they are stuttering.
+        """The steps that ``state`` would offer with larger budgets. Steps that would only change budgets are
+        left out: they are stuttering.
         """
         for message in dict.fromkeys(state.messages):
             component = self._system.destination(message)

@@ -1,12 +1,12 @@
-"""What the kernels see: how rows and outcomes lie in arrays, and how keys and steps are numbered.
+"""The kernels' view: the layout of rows and outcomes in arrays, and the numbering of keys and steps.
 
 A *row* is int32[components + 3 + capacity + 2]: one local number per component, the history's number, the
 budgets packed in two columns (31 low bits, the rest), message numbers ordered by hash, -1 for empty slots;
-then the step that led here first (the bits of its code) and how many messages were in flight before it.
-A row whose first column is negative is not expanded (it breaks an invariant). It has one fingerprint under
-each permutation of the system's symmetry group, the identity first; what the least of them gives is its
-orbit's, which alone goes to the visited set (:mod:`kraftcheck.engine.symmetry`). Without symmetry there is
-just the one.
+then the step that led here first (the bits of its code) and the number of messages in flight before it. A row
+whose first column is negative is not expanded (it breaks an invariant). It has one fingerprint under each
+permutation of the system's symmetry group, the identity first; the least of them gives its orbit's
+fingerprint, which alone goes to the visited set (:mod:`kraftcheck.engine.symmetry`). Without symmetry it has
+one fingerprint.
 
 Kernels release the GIL and only read the tables. None allocates (see :mod:`kraftcheck.engine.jit`). Signed
 and unsigned 64-bit integers must not meet in an expression: Numba would make it a float.
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.jit import inlined
 
-# Columns of a row behind the messages, from its end: the code of the step that led there first, and how many
-# messages were in flight before that step.
+# Columns of a row behind the messages, from its end: the code of the step that led there first, and the
+# number of messages in flight before that step.
 LINK, BEFORE = -2, -1
 EXTRA = 2
 # Kinds of memo keys; a key is kind << 60 | a << 30 | b, with a and b below 2**30.
@@ -40,7 +40,7 @@ ID = (1 << 30) - 1
 
 
 class View(NamedTuple):
-    """What the kernels see of the tables (arrays may be longer than what is in use).
+    """The kernels' view of the tables (arrays may be longer than their used part).
 
     memo, verdicts: pairs of :class:`~kraftcheck.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
     cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8

@@ -1,4 +1,4 @@
-"""The visited set: 64-bit fingerprints in open addressing, in shards that grow one by one.
+"""The visited set: 64-bit fingerprints in open addressing, in shards that grow one at a time.
 
 The top bits of a fingerprint name its shard, its low 32 bits the slot (scaled to the capacity, so that a
 shard may have any size and grow by less than a factor of two). A shard is grown when it is four fifths
@@ -52,7 +52,7 @@ def probe(table: Any, key: Any) -> Any:
 def _insert(table: Any, fps: Any, order: Any, begin: Any, end: Any, room: Any, new: Any, heads: Any) -> Any:
     """Insert ``fps[begin:end]`` until ``room`` is used; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
 
-    ``heads``: scratch, of length ``BATCH``. Returns (where it stopped, number inserted).
+    ``heads``: scratch, of length ``BATCH``. Returns (index of the next fingerprint, number inserted).
     """
     capacity = np.uint64(table.shape[0])
     inserted = 0
@@ -94,8 +94,8 @@ def insert(
 ) -> tuple[int, int]:
     """Insert the fingerprints of ``shard``, from ``begin`` on, and of every ``step``-th shard after it.
 
-    ``fps``, ``order`` and ``starts`` are as :func:`partition` leaves them. Returns where a shard has no more
-    room, as (shard, index of the fingerprint), or (``SHARDS``, 0).
+    ``fps``, ``order`` and ``starts`` are as :func:`partition` leaves them. Returns the place where a shard
+    has no more room, as (shard, index of the fingerprint), or (``SHARDS``, 0).
     """
     while shard < SHARDS:
         table = tables[shard]
@@ -177,7 +177,7 @@ class Visited:
         starts: NDArray[np.int64],
         new: NDArray[np.uint8],
     ) -> None:
-        """Add what belongs to shard ``first`` and every ``step``-th after it.
+        """Add the fingerprints of shard ``first`` and of every ``step``-th after it.
 
         ``fps``, ``order`` and ``starts`` are as :func:`partition` leaves them; ``new[order[i]]`` becomes 1
         where ``fps[i]`` was new. Different shards may be added to by different threads at the same time.
@@ -200,7 +200,7 @@ class Visited:
             self._shards = (*self._shards[:shard], larger, *self._shards[shard + 1 :])
 
     def add_all(self, fps: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Add ``fps`` in order, on this thread; which of them were new."""
+        """Add ``fps`` in order, on this thread; a mask of the new ones."""
         new = np.zeros(len(fps), np.uint8)
         order, starts = np.empty(len(fps), np.int32), np.empty(SHARDS + 1, np.int64)
         by_shard = np.empty(len(fps), np.uint64)

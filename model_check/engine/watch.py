@@ -1,4 +1,4 @@
-"""The time and the memory that a scenario takes, over all that is done with it."""
+"""The time and the memory that a scenario takes, over all its activities."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kraftcheck.engine.system import UNLIMITED, Limits
 
 
 class Watch:
-    """Counts the seconds in which it runs (:meth:`running`), and knows what ``limits`` leave.
+    """Counts the seconds in which it runs (:meth:`running`), and knows the rest of ``limits``.
 
-    A call says what is being done: it raises IncompleteGraphError where time or memory are used up, and tells
-    ``progress`` about once a second.
+    A call names the current activity: it raises IncompleteGraphError where time or memory are used up, and
+    reports to ``progress`` about once a second.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Watch:
         return replace(self.limits, max_states=min(states, default=None), max_seconds=left)
 
     def progress(self, phase: str) -> Callable[[Progress], None] | None:
-        """What an exploration reports to, which is done for ``phase``."""
+        """The callback for the progress of an exploration in ``phase``."""
         tell = self._progress
         if tell is None:
             return None

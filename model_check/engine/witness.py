@@ -1,7 +1,8 @@
-"""A system in which steps that violate a property lead somewhere, to look at all paths to a violation.
+"""A system in which steps that violate a property have a target, so that all paths to a violation can be
+searched.
 
 In a search such a step is no edge, and of each property only the first violation is kept. Here the state
-after it is one more state, from which nothing goes on, and which says in its history what was violated.
+after it is one more state without successors, whose history names the violated properties.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Inner:
-    """An invariant of the system, which says nothing of the state after a violating step."""
+    """An invariant of the system, which always holds in the state after a violating step."""
 
     inner: Invariant
 
@@ -108,15 +109,15 @@ class Witnessing:
         return value
 
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
-        """As the system says, with violations as labels."""
+        """As in the system, with violations as labels."""
         return [_witnessed(outcome) for outcome in self.inner.deliver(component, local, message)]
 
     def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
-        """As the system says, with violations as labels."""
+        """As in the system, with violations as labels."""
         return [_witnessed(outcome) for outcome in self.inner.actions(component, local)]
 
     def record(self, history: History, label: Label) -> Recorded:
-        """The history after ``label``; an :class:`Ended` one if anything was violated on the path."""
+        """The history after ``label``; an :class:`Ended` one if the path violated a property."""
         before, known = (history.history, history.violated) if isinstance(history, Ended) else (history, ())
         if isinstance(label, _Violates):
             return Recorded(Ended(before, _joined(known, label.names)))
@@ -138,7 +139,9 @@ def _witnessed(outcome: Outcome) -> Outcome:
 
 
 def violated_in(system: Witnessing, state: GlobalState) -> tuple[str, ...]:
-    """What the step to ``state`` violates or, if nothing, the invariants that do not hold there."""
+    """The properties that the step to ``state`` violates or, if none, the invariants that do not hold
+    there.
+    """
     if isinstance(state.history, Ended):
         return state.history.violated
     return broken_invariants(cast(System, system), state)

@@ -1,8 +1,8 @@
-"""Arithmetic of majorities, for sets of any size: what the axioms about majorities rest on.
+"""Arithmetic of majorities, for sets of any size: the basis of the axioms about majorities.
 
-A family of finite sets is described by how many elements each region of its Venn diagram has: these are any
-natural numbers, and what is said of sizes is linear in them. So a statement about all finite sets becomes one
-of linear arithmetic, which the solver decides.
+A family of finite sets is described by the number of elements in each region of its Venn diagram: these are
+any natural numbers, and statements about sizes are linear in them. So a statement about all finite sets
+becomes one of linear arithmetic, which the solver decides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kraftcheck.proof.naturals import NATURALS
 from kraftcheck.proof.statements import Statement
 from kraftcheck.proof.vocabulary import majorities_meet
 
-#: What two changes do to majorities is said for each number of voters up to this one.
+#: The effect of two changes on majorities is proved for each number of voters up to this one.
 MOST_VOTERS = 9
 
 
@@ -35,11 +35,11 @@ class Sets:
         }
 
     def natural(self) -> Formula:
-        """No region has fewer than no elements."""
+        """The number of elements in each region is at least 0."""
         return z3.And(*(number >= 0 for number in self._regions.values()))
 
     def size(self, condition: Callable[[frozenset[str]], bool]) -> z3.ArithRef:
-        """How many elements lie in the regions that ``condition`` accepts."""
+        """The number of elements in the regions that ``condition`` accepts."""
         return z3.Sum([number for region, number in self._regions.items() if condition(region)])
 
     def of(self, name: str) -> z3.ArithRef:

@@ -1,4 +1,4 @@
-"""What holds of each step: what an invariant, which speaks of one state, cannot say."""
+"""Properties of each step, which an invariant cannot express, as it is about one state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kraftcheck.proof.vocabulary import LEADER, Epoch, Replica, at_most
 
 
 def _stays(symbols: tuple[Symbol, ...], before: State, after: State) -> Formula:
-    """What holds of ``symbols`` before goes on to hold; the values of functions where they say something."""
+    """All facts of ``symbols`` continue to hold; of functions, the values where they have a meaning."""
     by_name = {symbol.name: symbol for symbol in symbols}
     found = []
     for symbol in symbols:
@@ -33,7 +33,7 @@ def _stays(symbols: tuple[Symbol, ...], before: State, after: State) -> Formula:
 
 
 def changes(symbols: tuple[Symbol, ...]) -> tuple[Change, ...]:
-    """What holds of each step of a system whose messages and history are ``symbols``."""
+    """The properties of each step of a system whose messages and history are ``symbols``."""
     return (
         Change(
             "HistoryStays",

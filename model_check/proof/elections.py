@@ -27,7 +27,7 @@ from kraftcheck.proof.vocabulary import (
 
 
 def moves(s: State, replica: Term, epoch: Term, role: Term) -> tuple[Update, ...]:
-    """``replica`` enters ``role`` in ``epoch``; in another epoch its vote and leader are gone."""
+    """``replica`` enters ``role`` in ``epoch``; in another epoch its vote and leader are cleared."""
     other = s.epoch(replica) != epoch
     return (
         Update("epoch", lambda r: z3.If(r == replica, epoch, s.epoch(r)), ("EPOCH-1", "EPOCH-2")),
@@ -39,12 +39,12 @@ def moves(s: State, replica: Term, epoch: Term, role: Term) -> tuple[Update, ...
 
 
 def no_vote(s: State, replica: Term) -> Formula:
-    """``replica`` has no vote down in its epoch."""
+    """``replica`` has recorded no vote in its epoch."""
     return every((Replica,), lambda c: z3.Not(s.voted(replica, c)))
 
 
 def no_leader(s: State, replica: Term) -> Formula:
-    """``replica`` has no leader down in its epoch."""
+    """``replica`` has recorded no leader in its epoch."""
     return every((Replica,), lambda w: z3.Not(s.leader(replica, w)))
 
 

@@ -11,9 +11,9 @@ import z3
 from kraftcheck.proof.logic import Formula, Term
 
 _MILLISECONDS = 1000
-#: How long to wait before the solver is interrupted again, in seconds: it ignores this between two steps.
+#: The time before the solver is interrupted again, in seconds: it ignores an interrupt between two steps.
 _AGAIN = 0.2
-#: What the solver takes for no limit.
+#: The solver's value for no limit.
 _NO_LIMIT = 2**32 - 1
 
 #: The elements of each sort.
@@ -29,7 +29,7 @@ def domain(sizes: Mapping[z3.SortRef, int]) -> dict[z3.SortRef, tuple[Term, ...]
 
 
 class Grounding:
-    """Replaces quantifiers by their instances over ``elements``; what occurs twice is made once."""
+    """Replaces quantifiers by their instances over ``elements``; equal subterms are built once."""
 
     def __init__(self, elements: Domain) -> None:
         self._elements = elements
@@ -70,7 +70,7 @@ def check(solver: z3.Solver, seconds: float | None = None) -> z3.CheckSatResult:
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(solver.check)
         try:
-            # The signal may have interrupted another thread: the main thread looks for it now and then.
+            # The signal may have interrupted another thread: the main thread checks for it periodically.
             while not wait([answer], _AGAIN).done:
                 pass
             return answer.result()

@@ -1,4 +1,4 @@
-"""The inductive invariant: what holds in every reachable state, conjunct by conjunct."""
+"""The inductive invariant: the facts of every reachable state, conjunct by conjunct."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ And, Or, Not, Implies = z3.And, z3.Or, z3.Not, z3.Implies
 
 def lost(s: State, epoch: Term, offset: Term) -> Formula:
     """The leader of ``epoch`` has not committed its record at ``offset`` and never will: in every majority is
-    a voter that has not told it of that record and has gone on to a larger epoch."""
+    a voter that has not acknowledged that record to it and is in a larger epoch.
+    """
     missing = every(
         (Quorum,),
         lambda q: Implies(
@@ -45,11 +46,11 @@ def lost(s: State, epoch: Term, offset: Term) -> Formula:
 
 
 def won(s: State, epoch: Term) -> Formula:
-    """Somebody was elected in ``epoch``."""
+    """A replica was elected in ``epoch``."""
     return some((Replica,), lambda n: s.led(epoch, n))
 
 
-#: Which records a log has: takes an offset and an epoch.
+#: The records of a log: takes an offset and an epoch.
 Log = Callable[[Term, Term], Formula]
 
 
@@ -59,7 +60,7 @@ def log_of(s: State, replica: Term) -> Log:
 
 
 def leader_log(s: State, epoch: Term) -> Log:
-    """What the leader of ``epoch`` has or had in its log."""
+    """The records that the leader of ``epoch`` has or had in its log."""
     return lambda offset, record_epoch: s.record(epoch, offset, record_epoch)
 
 

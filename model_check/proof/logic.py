@@ -1,9 +1,9 @@
 """First-order transition systems over uninterpreted sorts, in terms of Z3.
 
-A state is a structure: functions and relations over the sorts. An action has parameters, guards that speak of
-the state before it, and updates that say what each changed function or relation is afterwards, in terms of
-the state before. So a formula about the state after an action is one about the state before it, and nothing
-but quantifiers, equality and free functions is left for the solver.
+A state is a structure: functions and relations over the sorts. An action has parameters, guards about the
+state before it, and updates that define each changed function or relation afterwards, in terms of the state
+before. So a formula about the state after an action is one about the state before it, and only quantifiers,
+equality and free functions are left for the solver.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Meaning: TypeAlias = Callable[..., z3.ExprRef]
 class Symbol:
     """A function or relation that actions change.
 
-    ``says`` is how a fact is read, with the arguments in braces, and for a function the value as ``{value}``.
+    ``says`` is the text of a fact, with the arguments in braces, and for a function the value as ``{value}``.
     ``result`` is the sort of its values, ``None`` for a relation. ``ghost``: no replica keeps this, it is
-    history that the argument needs. ``where``: the values say something where this relation holds.
+    history that the argument needs. ``where``: the values have a meaning where this relation holds.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Symbol:
 
 
 class State:
-    """What every symbol means, as attributes: ``state.holds(replica, offset, epoch)`` is a term."""
+    """The meaning of every symbol, as attributes: ``state.holds(replica, offset, epoch)`` is a term."""
 
     def __init__(self, meanings: Mapping[str, Meaning]) -> None:
         self._meanings = dict(meanings)
@@ -54,7 +54,7 @@ class State:
             raise AttributeError(f"no function or relation '{name}'") from None
 
     def after(self, updates: Iterable[Update]) -> State:
-        """The state in which the updated symbols mean something else."""
+        """The state in which the updated symbols have another meaning."""
         return State({**self._meanings, **{update.symbol: update.meaning for update in updates}})
 
 
@@ -68,14 +68,14 @@ class Guard:
 
 
 class Beside(Guard):
-    """A condition of the protocol that the proof makes no use of: all holds without it, too."""
+    """A condition of the protocol that the proof does not use: every conjunct holds without it, too."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """What ``symbol`` means after an action.
+    """The meaning of ``symbol`` after an action.
 
-    ``rules`` are those of the catalogue that demand it, where something fails without it.
+    ``rules`` are those of the catalogue that demand it, if a conjunct fails without it.
     """
 
     symbol: str
@@ -85,9 +85,10 @@ class Update:
 
 @dataclass(frozen=True)
 class Axiom:
-    """What is assumed of the symbols that no action changes.
+    """An assumption about the symbols that no action changes.
 
-    ``proofs`` are the statements by which it is true of what the symbols stand for: numbers and finite sets.
+    ``proofs`` are the statements by which it is true of the things that the symbols stand for: numbers and
+    finite sets.
     """
 
     name: str
@@ -97,14 +98,16 @@ class Axiom:
 
 @dataclass(frozen=True)
 class Principle(Axiom):
-    """An axiom about one state, which says of ``constants`` what they are if there is such a thing."""
+    """An axiom about one state, which defines ``constants`` by their properties if such elements exist."""
 
     constants: tuple[tuple[str, Term], ...] = ()
 
 
 @dataclass(frozen=True)
 class Lemma:
-    """What follows from the invariant and the guards of an action, on the way to what it preserves."""
+    """A consequence of the invariant and the guards of an action, as a step in the proof that the action
+    preserves the invariant.
+    """
 
     name: str
     says: str
@@ -115,8 +118,8 @@ class Lemma:
 class Step:
     """An action for some values of its parameters: it is possible if all guards hold.
 
-    ``principles`` are taken for granted of the state before it; ``lemmas`` are proved one after the other,
-    and then used.
+    ``principles`` are assumed of the state before it; ``lemmas`` are proved one after the other, and then
+    used.
     """
 
     guards: tuple[Guard, ...]
@@ -126,16 +129,16 @@ class Step:
 
     @property
     def needed(self) -> tuple[Guard, ...]:
-        """The guards that the proof makes use of."""
+        """The guards that the proof uses."""
         return tuple(guard for guard in self.guards if not isinstance(guard, Beside))
 
 
 @dataclass(frozen=True)
 class Action:
-    """Something that a replica, or the world around it, may do.
+    """A possible step of a replica, or of the world around it.
 
     ``rules`` are those of the catalogue that the action carries out as a whole; ``parameters`` its names and
-    sorts, which ``does`` takes after the state; ``says`` is how it is read, with the parameters in braces.
+    sorts, which ``does`` takes after the state; ``says`` is its text, with the parameters in braces.
     """
 
     name: str
@@ -152,7 +155,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Conjunct:
-    """A part of the invariant. ``implies`` are the properties of the catalogue that are such parts."""
+    """A part of the invariant. ``implies`` are the properties of the catalogue that it states."""
 
     name: str
     says: str
@@ -162,7 +165,7 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class Change:
-    """What holds of each step: ``formula`` takes the states before and after it."""
+    """A property of each step: ``formula`` takes the states before and after it."""
 
     name: str
     says: str
@@ -226,8 +229,8 @@ _nesting: list[int] = []
 
 
 def _triggers(formula: Formula, variables: Sequence[Term]) -> list[z3.PatternRef]:
-    """A hint for the solver: it is to look at the facts that an implication rests on, where these name all
-    variables. What it proves does not depend on hints, only whether it finds the proof.
+    """A hint for the solver to look at the premises of an implication, where these name all variables. Hints
+    do not affect the validity of a proof, only whether the solver finds it.
     """
     if not z3.is_implies(formula):
         return []

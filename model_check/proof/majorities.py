@@ -1,4 +1,6 @@
-"""The reference's formulas about majorities, for any number of voters, against what they are to mean."""
+"""The reference's formulas about majorities, for any number of voters, compared with their intended
+meaning.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def _one_voter_more() -> Statement:
 
 
 def is_lost(voters: z3.ArithRef, rejected: z3.ArithRef) -> Formula:
-    """What ``reference.transitions.is_lost`` asks of an election."""
+    """The question of ``reference.transitions.is_lost`` about an election."""
     return voters - rejected < majority(voters)
 
 
@@ -75,7 +77,9 @@ def _election_lost() -> Statement:
 
 
 def is_heard_enough(voters: z3.ArithRef, heard: z3.ArithRef, own: z3.ArithRef) -> Formula:
-    """What ``reference.progress.count_contact`` asks; ``own`` is 1 if the leader is a voter, otherwise 0."""
+    """The question of ``reference.progress.count_contact``; ``own`` is 1 if the leader is a voter, otherwise
+    0.
+    """
     return heard >= majority(voters) - own
 
 
@@ -92,7 +96,9 @@ def _check_quorum() -> Statement:
 
 
 def watermark_index(voters: z3.ArithRef) -> z3.ArithRef:
-    """Which end offset ``reference.progress.advance_high_watermark`` takes, in descending order from 0 on."""
+    """The end offset that ``reference.progress.advance_high_watermark`` takes, in descending order from 0
+    on.
+    """
     return voters / 2
 
 
@@ -124,7 +130,7 @@ def _high_watermark() -> Statement:
 
 
 def _outsider_counted() -> Statement:
-    """``counted`` are voters and one that is none: an observer, or a leader after its removal."""
+    """``counted`` are voters and one non-voter: an observer, or a leader after its removal."""
     voters, counted = z3.Ints("voters counted")
     return Statement(
         "outsider-counted",

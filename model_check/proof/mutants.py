@@ -23,11 +23,11 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """How the command line names it."""
+        """Its name on the command line."""
         return f"{self.action.name}: {'without' if self.is_guard else 'does not set'} {self.part}"
 
     def change(self, action: Action, step: Step) -> Step:
-        """``step`` of ``action`` as this mutant has it."""
+        """``step`` of ``action`` with the change of this mutant."""
         if action is not self.action:
             return step
         if self.is_guard:
@@ -48,10 +48,11 @@ def mutants(system: System) -> Iterator[Mutant]:
 
 
 def refute(system: System, mutant: Mutant, seconds: float, minimising: float = MINIMISING) -> Result | None:
-    """What fails for ``mutant``, or else something undetermined; ``None`` if everything is proved.
+    """The obligation that fails for ``mutant``, or else an undetermined one; ``None`` if everything is
+    proved.
 
-    One question for each size looks for a state after which any conjunct fails; its facts are made fewer for
-    ``minimising`` seconds. Only where there is none the obligations are tried one by one.
+    One question for each size looks for a state after which any conjunct fails; the search reduces its facts
+    for ``minimising`` seconds. Only if there is none, the obligations are tried one by one.
     """
     started = time.monotonic()
     held = invariant(system, system.state())

@@ -1,4 +1,4 @@
-"""What the proofs suppose of epochs and offsets, proved of the natural numbers that these are."""
+"""The assumptions of the proofs about epochs and offsets, proved for natural numbers, which these are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be proved of a transition system, one implication at a time."""
+"""The proof obligations of a transition system, one implication at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Obligation:
     """``hypotheses`` and the axioms imply ``goal``.
 
     ``terms`` are the parameters of the action with their names; ``before`` and ``after`` its states. Outside
-    actions there is but one state.
+    actions there is only one state.
     """
 
     action: str
@@ -30,13 +30,13 @@ class Obligation:
 
     @property
     def name(self) -> str:
-        """How the command line names it."""
+        """Its name on the command line."""
         return f"{self.action}:{self.conjunct}"
 
 
 @dataclass(frozen=True)
 class Unchanged:
-    """A conjunct that speaks of nothing that an action changes: there is nothing to prove."""
+    """A conjunct that an action cannot affect: there is nothing to prove."""
 
     action: str
     conjunct: str
@@ -57,7 +57,7 @@ def invariant(system: System, state: State) -> tuple[Formula, ...]:
     return tuple(conjunct.formula(state) for conjunct in system.conjuncts)
 
 
-#: Takes the name of an action (or what is in its place) and that of a conjunct.
+#: Takes the name of an action (or its replacement) and that of a conjunct.
 Wanted = Callable[[str, str], bool]
 
 
@@ -67,7 +67,7 @@ def everything(action: str, conjunct: str) -> bool:
 
 
 def obligations(system: System, wanted: Wanted = everything) -> Iterator[Obligation | Unchanged]:
-    """What has to be proved of ``system``, as far as it is ``wanted``."""
+    """The obligations of ``system``, as far as they are ``wanted``."""
     state = system.state()
     start = system.initial(state)
     for conjunct in system.conjuncts:
@@ -88,8 +88,8 @@ def of_action(
     change: Callable[[Action, Step], Step] | None = None,
     wanted: Wanted = everything,
 ) -> Iterator[Obligation | Unchanged]:
-    """What has to be proved of ``action``, given the invariant, which ``held`` before it; with ``change``, of
-    the action with another step.
+    """The obligations of ``action``, given the invariant, which ``held`` before it; with ``change``, of the
+    action with another step.
     """
     state = system.state()
     terms, step = action.step(state)
@@ -123,8 +123,8 @@ def of_action(
 
 
 def possibilities(system: System) -> Iterator[Possibility]:
-    """That there are initial states and each action can be taken: otherwise what is proved of them says
-    nothing.
+    """The obligations that there are initial states and that each action can be taken: otherwise the proofs
+    about them are vacuous.
     """
     state = system.state()
     held = invariant(system, state)

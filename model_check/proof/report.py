@@ -1,4 +1,4 @@
-"""How the states of a counterexample are read: one line for each replica, and what was sent and what was."""
+"""The text of a counterexample's states: one line for each replica, the messages sent, and the history."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kraftcheck.proof.solve import Induction
 from kraftcheck.proof.structures import Fact, Structure
 from kraftcheck.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Voters
 
-#: What the line of a replica says of it; all other facts have lines of their own.
+#: The facts in the line of a replica; all other facts have lines of their own.
 _OF_REPLICA = ("epoch", "role", "leader", "voted", "holds", "unflushed", "fetching")
 _START = "the start"
 
@@ -69,7 +69,7 @@ def _other_lines(structure: Structure) -> Iterator[str]:
                 element(sort.name(), term, structure)
                 for sort, term in zip(fact.symbol.sorts, fact.terms, strict=True)
             ]
-            # Behind an offset the epoch is that of the record there.
+            # Next to an offset, the epoch is that of the record there.
             value = ""
             if fact.symbol.result is not None and fact.value is not None:
                 value = element(fact.symbol.result.name(), fact.value, structure)
@@ -77,7 +77,7 @@ def _other_lines(structure: Structure) -> Iterator[str]:
 
 
 def _says_something(fact: Fact, holding: set[tuple[str, tuple[int, ...]]]) -> bool:
-    """Whether a fact is one, or the value of a function where that has a meaning."""
+    """Whether a fact has a meaning: the value of a function has one only where its relation holds."""
     if fact.symbol.where is None:
         return True
     size = len(fact.terms)
@@ -85,13 +85,13 @@ def _says_something(fact: Fact, holding: set[tuple[str, tuple[int, ...]]]) -> bo
 
 
 def described(action: Action, structure: Structure) -> str:
-    """What happens between the two states."""
+    """The text of the action between the two states."""
     names = {name: element(sort, number, structure) for name, sort, number in structure.parameters}
     return action.says.format(**names).replace("@epoch ", "@")
 
 
 def differences(found: Induction) -> tuple[list[str], list[str]]:
-    """The lines that the action makes disappear, and those that it brings."""
+    """The lines that the action removes, and those that it adds."""
     assert found.after is not None
     before, after = lines_of(found.before), lines_of(found.after)
     return [line for line in before if line not in after], [line for line in after if line not in before]

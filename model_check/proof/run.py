@@ -1,4 +1,4 @@
-"""Everything there is to prove, in the order of the report, and what a name on the command line means."""
+"""All obligations, in the order of the report, and the meaning of a name on the command line."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ ARITHMETIC = "arithmetic"
 
 @dataclass(frozen=True)
 class Work:
-    """Something to prove; ``system`` is ``None`` for what has a place of its own."""
+    """An obligation; ``system`` is ``None`` for one outside the systems."""
 
     system: System | None
     what: Obligation | Possibility | Statement
 
     @property
     def place(self) -> str:
-        """The system, or the place of its own."""
+        """The system, or the place of an obligation outside the systems."""
         return ARITHMETIC if self.system is None else self.system.name
 
     @property
     def name(self) -> str:
-        """How the report and the command line name it within its place."""
+        """Its name in the report and on the command line within its place."""
         if isinstance(self.what, Obligation):
             return self.what.name
         return f"{self.what.action}:{POSSIBLE}" if isinstance(self.what, Possibility) else self.what.name
@@ -54,16 +54,17 @@ class Work:
 
 @dataclass(frozen=True)
 class Selection:
-    """What to do, and how many conjuncts speak of nothing that an action changes."""
+    """The obligations to prove, and the number of conjuncts that no action can affect."""
 
     works: tuple[Work, ...]
     unchanged: int
 
 
 def select(systems: Sequence[System], names: Sequence[str]) -> Selection:
-    """What ``names`` say: systems, actions, conjuncts, or these joined by colons; none: everything.
+    """The obligations that ``names`` select: systems, actions, conjuncts, or these joined by colons; none:
+    everything.
 
-    Raises InputError for a name that means nothing.
+    Raises InputError for an unknown name.
     """
     asked = set(names)
     for name in asked - {word for place in _places(systems) for word in words_of(*place)}:
@@ -89,14 +90,14 @@ def select(systems: Sequence[System], names: Sequence[str]) -> Selection:
 
 
 def words_of(place: str, *parts: str) -> frozenset[str]:
-    """All names that mean something to prove, among others or alone: any of its parts, in their order."""
+    """All names that select an obligation, alone or with others: any of its parts, in their order."""
     names = (place, *parts)
     chosen = chain.from_iterable(combinations(names, size) for size in range(1, len(names) + 1))
     return frozenset(":".join(each) for each in chosen)
 
 
 def _places(systems: Sequence[System]) -> Iterator[tuple[str, ...]]:
-    """Where there is something to prove, or might be."""
+    """The places that have obligations, or may have them."""
     for system in systems:
         state = system.state()
         yield system.name, INITIALLY, POSSIBLE
@@ -140,7 +141,7 @@ def _decide(statement: Statement, seconds: float) -> Result:
 
 
 def select_mutants(systems: Sequence[System], names: Sequence[str]) -> tuple[tuple[System, Mutant], ...]:
-    """The mutants of the systems or actions that ``names`` say; without any, all.
+    """The mutants of the systems or actions in ``names``; without any, all.
 
     Raises InputError for another name.
     """

@@ -14,17 +14,17 @@ from kraftcheck.proof.logic import Formula, System
 from kraftcheck.proof.obligations import Obligation, Possibility
 from kraftcheck.proof.structures import SIZES, Search, Structure
 
-#: How long the first attempt may take, in seconds: what can be proved at once is proved in much less.
+#: The time of the first attempt, in seconds: easy proofs take much less.
 FIRST_ATTEMPT = 5.0
-#: How long the same with candidate models may take before counterexamples are looked for, and between these.
+#: The time of the same with candidate models before the search for counterexamples, and between searches.
 BRIEF_ATTEMPT = 1.0
 SECOND_ATTEMPT = 10.0
-#: How long a counterexample is made smaller, in seconds.
+#: The time for making a counterexample smaller, in seconds.
 MINIMISING = 5.0
 
 
 class Verdict(Enum):
-    """What became of an obligation. A limit that was hit first is never a proof."""
+    """The outcome of an obligation. A limit that was reached first is never a proof."""
 
     PROVED = "proved"
     FAILED = "failed"
@@ -43,7 +43,7 @@ class Induction:
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on one obligation, the time it took in seconds, and what speaks against it."""
+    """The verdict on one obligation, the time it took in seconds, and the counterexample, if any."""
 
     action: str
     conjunct: str

@@ -11,7 +11,7 @@ from kraftcheck.proof.logic import Formula
 class Statement:
     """A statement. ``holds`` is whether it is to be proved, or to be refuted by an example.
 
-    ``premise`` is what it supposes: if that could not be met, it would say nothing.
+    ``premise`` is its assumption: if that were unsatisfiable, the statement would be vacuous.
     """
 
     name: str

@@ -24,9 +24,9 @@ from kraftcheck.proof.vocabulary import (
     member,
 )
 
-#: How many replicas, sets of replicas, epochs and offsets there are, from small to large.
+#: The numbers of replicas, sets of replicas, epochs and offsets, from small to large.
 SIZES = ((2, 1, 2, 2), (2, 2, 3, 2), (2, 2, 3, 4), (3, 2, 3, 3), (3, 2, 4, 3), (4, 2, 4, 4))
-#: How many different sets of voters.
+#: The number of different sets of voters.
 VOTER_SETS = 2
 
 
@@ -41,9 +41,9 @@ class Fact:
 
 @dataclass(frozen=True)
 class Structure:
-    """A state: its facts, the parameters of the action that follows, and who is in which set.
+    """A state: its facts, the parameters of the action that follows, and the members of each set.
 
-    ``voters``: who is in which set of voters, where that is known.
+    ``voters``: the members of each set of voters, where they are known.
     """
 
     facts: tuple[Fact, ...]
@@ -105,7 +105,7 @@ class Search:
         return self._ground(formula)
 
     def model_of(self, literals: Sequence[Formula]) -> z3.ModelRef | None:
-        """The state of which ``literals`` say everything, if it satisfies what was demanded."""
+        """The state that ``literals`` describe completely, if it satisfies the demanded formulas."""
         self._solver.push()
         self._solver.add(*literals)
         model = self._solver.model() if check(self._solver) == z3.sat else None
@@ -118,7 +118,9 @@ class Search:
         return None if answer == z3.unknown else bool(answer == z3.sat)
 
     def minimise(self, seconds: float) -> z3.ModelRef:
-        """A state with as few facts as are found in time; call it after ``find`` has returned ``True``."""
+        """A state with as few facts as the search finds in time; call it after ``find`` has returned
+        ``True``.
+        """
         deadline = time.monotonic() + seconds
         model = self._solver.model()
         atoms = list(self._atoms())
@@ -143,7 +145,7 @@ class Search:
         return product(*(self._elements[sort] for sort in sorts))
 
     def _atoms(self) -> Iterator[Formula]:
-        """What a state says that a simpler one does not: facts, and roles other than the first."""
+        """The facts that a state has and a simpler one does not: facts, and roles other than the first."""
         for symbol in self._system.symbols:
             for terms in self._all(symbol.sorts):
                 meaning = getattr(self.state, symbol.name)(*terms)
@@ -153,7 +155,7 @@ class Search:
                     yield meaning != self._elements[Role][0]
 
     def structure(self, model: z3.ModelRef, state: State) -> Structure:
-        """``state``, which is given in terms of the state that was found, as facts."""
+        """``state``, given in terms of the found state, as facts."""
         numbers = {
             str(model.eval(element, model_completion=True)): number
             for elements in self._elements.values()

@@ -1,4 +1,6 @@
-"""The state of the transition system: what replicas keep, what was sent, and history for the argument."""
+"""The state of the transition system: the state of replicas, the messages sent, and history for the
+argument.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ FIXED_VOTERS = System(
 
 
 def _initial_with_changes(s: State) -> Formula:
-    """As before; and all logs begin with one voter set."""
+    """As before; in addition all logs begin with one voter set."""
     only = every((Offset, Epoch), lambda o, e: s.config(o, e) == z3.And(o == ORIGIN, e == ZERO))
     return z3.And(_initial(s), only)
 

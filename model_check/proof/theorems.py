@@ -1,4 +1,4 @@
-"""What the invariant implies: properties of the catalogue that are no conjuncts of it."""
+"""Consequences of the invariant: properties of the catalogue that are not conjuncts of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the proof speaks of: its sorts, the symbols that never change, and those that actions change."""
+"""The vocabulary of the proof: its sorts, the symbols that never change, and those that actions change."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Replica = z3.DeclareSort("Replica")
 #: A set of replicas.
 Quorum = z3.DeclareSort("Quorum")
 Epoch = z3.DeclareSort("Epoch")
-#: A position in a log. A log is the set of the positions that it has records at.
+#: A position in a log. A log is the set of the positions of its records.
 Offset = z3.DeclareSort("Offset")
 Role, (UNATTACHED, PROSPECTIVE, CANDIDATE, LEADER, FOLLOWER, RESIGNED) = z3.EnumSort(
     "Role", ["Unattached", "Prospective", "Candidate", "Leader", "Follower", "Resigned"]
 )
 
-#: The epoch before the first, in which nobody is elected.
+#: The epoch before the first, in which no replica is elected.
 ZERO = z3.Const("zero", Epoch)
 #: The position before the first record: every log has a record of epoch zero there.
 ORIGIN = z3.Const("origin", Offset)
 
-#: A set of voters. It may change: the sets that records bring are ``set_of`` them.
+#: A set of voters. It may change: the set in a record is ``set_of`` that record.
 Voters = z3.DeclareSort("Voters")
 
 member = z3.Function("member", Replica, Quorum, z3.BoolSort())
@@ -68,7 +68,7 @@ Quantifier = Callable[[Sequence[z3.SortRef], Callable[..., Formula]], Formula]
 
 
 def total_order(sort: z3.SortRef, first: Term, over: Quantifier = every) -> Formula:
-    """What ``over`` ranges over of ``sort`` is in a total order that begins with ``first``."""
+    """The values of ``sort`` that ``over`` ranges over are in a total order that begins with ``first``."""
     return z3.And(
         over((sort,), lambda a: at_most(a, a)),
         over(

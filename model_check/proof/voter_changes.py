@@ -1,4 +1,6 @@
-"""Actions where the voters may change, one at a time, by records that are in force once they are appended."""
+"""Actions where the voters may change, one at a time, by records that are effective once they are
+appended.
+"""
 
 from __future__ import annotations
 
@@ -106,13 +108,13 @@ def _with(
     principles: tuple[Principle, ...] = (),
     lemmas: tuple[Lemma, ...] = (),
 ) -> Step:
-    """``step`` with more; what a majority is, is said anew."""
+    """``step`` with more guards and updates; it has its own guard for majorities."""
     kept = tuple(guard for guard in step.guards if guard.name != "a majority is one")
     return Step(kept + guards, step.updates + updates, principles, lemmas + step.lemmas)
 
 
 def _rival_lemmas(s: State, c: Term, e: Term, p: Term, h: Term) -> tuple[Lemma, ...]:
-    """Candidate c, whose voter set is that of record (p, h), and who was elected in its epoch e before."""
+    """Candidate c, whose voter set is that of record (p, h), was elected in its epoch e before."""
     return (
         Lemma(
             "RivalsShareASet",

@@ -21,7 +21,7 @@ _ID = re.compile(r"(?:TRANS|OLD)-[A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+){1,2}|[A-Z]+-
 
 
 def looks_like_id(text: str) -> bool:
-    """Whether ``text`` has the form of a rule id, whether or not there is such a rule."""
+    """Whether ``text`` has the form of a rule id, independent of the existence of such a rule."""
     return _ID.fullmatch(text) is not None
 
 
@@ -32,7 +32,7 @@ def areas() -> frozenset[str]:
 
 
 def strings_of(source: str) -> Iterator[tuple[str, int]]:
-    """The string constants of a Python source that are no docstrings, with their lines."""
+    """The string constants of a Python source that are not docstrings, with their lines."""
     tree = ast.parse(source)
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -49,8 +49,8 @@ def _sources() -> Iterator[tuple[str, Path]]:
 
 @cache
 def in_reference() -> Mapping[str, tuple[str, ...]]:
-    """Rule id → the places that name it (``reference/vote.py:59``), in order. What looks like an id is listed
-    even if the catalogue has no such rule.
+    """Rule id → the places that name it (``reference/vote.py:59``), in order. A text that looks like an id is
+    listed even if the catalogue has no such rule.
     """
     found: dict[str, list[str]] = {}
     for module, file in _sources():
@@ -61,19 +61,19 @@ def in_reference() -> Mapping[str, tuple[str, ...]]:
     return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
 
 
-#: What of the reference no step runs through: what a process is before its first step, the network layer's
-#: part of a message, and what an operator sees.
+#: The modules of the reference that no step runs through: the state of a process before its first step, the
+#: network layer's part of a message, and an operator's view.
 OUTSIDE_STEPS = ("authorization", "bootstrap", "config", "metrics", "versions")
 
 #: The package of brokers and their controller, whose steps are not those of a replica.
 BROKERS = "brokers"
-#: What of it no step runs through: what is wrong with time-outs.
+#: Its modules that no step runs through: the validation of time-outs.
 OUTSIDE_BROKER_STEPS = ("configuration",)
 
 
 @cache
 def in_steps() -> Mapping[str, tuple[str, ...]]:
-    """Of :func:`in_reference`, the rules that can decide a step of a replica, and where they do."""
+    """Of :func:`in_reference`, the rules that can decide a step of a replica, with the places."""
     outside = (*(f"reference/{module}.py:" for module in OUTSIDE_STEPS), f"reference/{BROKERS}/")
     found = {
         rule_id: tuple(place for place in places if not place.startswith(outside))
@@ -98,9 +98,9 @@ def in_broker_steps() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def functions_of_reference() -> Mapping[str, tuple[str, ...]]:
-    """Rule id → the functions that name it (``vote.would_grant_vote``), or the module where none does.
+    """Rule id → the functions that name it (``vote.would_grant_vote``), or the module if no function does.
 
-    Unlike the lines of :func:`in_reference` these stay what they are when code moves.
+    Unlike the lines of :func:`in_reference` these do not change when code moves.
     """
     found: dict[str, list[str]] = {}
     for module, file in _sources():
@@ -115,7 +115,7 @@ def functions_of_reference() -> Mapping[str, tuple[str, ...]]:
 
 
 def problems(rules: Mapping[str, Rule], cited: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """What is wrong between a catalogue and the code that cites it (rule id → places), a sentence each.
+    """The contradictions between a catalogue and the code that cites it (rule id → places), a sentence each.
 
     A rule has code or a stated reason why it has none, not both and not neither; code cites rules that exist.
     """
@@ -136,7 +136,7 @@ def problems(rules: Mapping[str, Rule], cited: Mapping[str, tuple[str, ...]]) ->
 def in_tests() -> Mapping[str, tuple[str, ...]]:
     """Rule id → the tests of the reference that name it (``tests/reference/test_vote.py:40``).
 
-    Tests of other things take rules as examples only. Empty where there are no tests.
+    Other tests use rules only as examples. Empty where there are no tests.
     """
     root = checkout()
     found: dict[str, list[str]] = {}

@@ -62,7 +62,7 @@ def _action(action: Action) -> str:
 
 
 def _votes(execution: Execution) -> Iterator[Item]:
-    """Whether a vote was granted, for each of the rules that decided that."""
+    """Whether a vote was granted, for each of the rules that decided it."""
     event = execution.events[0] if execution.events else None
     if not isinstance(event, RequestReceived) or not isinstance(event.request, VoteRequest):
         return
@@ -99,7 +99,7 @@ def _errors(response: Response) -> Iterator[ErrorCode]:
 
 @cache
 def everything() -> Mapping[str, tuple[str, ...]]:
-    """By kind all names that there are, whatever the variant of the protocol."""
+    """All names by kind, for all variants of the protocol."""
     kinds = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response)))
     clients = tuple(kind for kind in kinds if kind.startswith(_CLIENTS))
     timers = tuple(f"timer {timer.value}" for timer in _TIMERS)
@@ -120,7 +120,7 @@ def everything() -> Mapping[str, tuple[str, ...]]:
 
 
 def effective(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
-    """As :func:`everything`, without rules and transitions of variants that none of ``protocols`` is."""
+    """As :func:`everything`, without rules and transitions that belong to none of ``protocols``."""
     told = [choices(protocol) for protocol in protocols]
     catalogue, found = spec.load(), dict(everything())
     found[RULE] = tuple(
@@ -132,8 +132,8 @@ def effective(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
 
 
 def parse(text: str, known: Mapping[str, Iterable[str]] | None = None) -> Item | None:
-    """``rule VOTE-10`` or ``action timer election`` as an item; ``None`` if there is nothing of that name in
-    ``known`` (:func:`everything`, unless it is given).
+    """``rule VOTE-10`` or ``action timer election`` as an item; ``None`` if ``known`` (by default
+    :func:`everything`) has no such name.
     """
     kind, _, name = text.partition(" ")
     return (kind, name) if name in (everything() if known is None else known).get(kind, ()) else None

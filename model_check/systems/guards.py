@@ -1,7 +1,7 @@
 """Guards of the reference and their answers: decisions in its source, watched while it runs.
 
 A guard is an ``if`` of a function of the reference through which steps run, or a ``return`` of a truth value
-that is not just written down. Conditional expressions and the parts of a condition are not told apart.
+that is not a constant. Conditional expressions and the parts of a condition are not distinguished.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 from kraftcheck.support.places import REFERENCE, folder_of
 from kraftcheck.systems.citations import BROKERS, OUTSIDE_BROKER_STEPS, OUTSIDE_STEPS, looks_like_id
 
-#: Modules of the reference without decisions of a step, or that say what comes of one.
+#: Modules of the reference without decisions of a step, or with the names of its results.
 _VALUES = ("disk", "effects", "errors", "events", "messages", "protocol")
-#: What of the package of brokers says what a step has done, and decides nothing in it.
+#: The module of the package of brokers that names the result of a step, and decides nothing in it.
 _NAMES_STEPS = ("transitions",)
 
 
@@ -31,8 +31,8 @@ class Guard:
     condition.
 
     ``rules``: those that the function names. It spans the lines ``first`` to ``last``; the line ``then``
-    comes next where an ``if`` goes that way, and is 0 for a ``return``. ``end`` is the last line of what is
-    done then.
+    comes next where an ``if`` goes that way, and is 0 for a ``return``. ``end`` is the last line of that
+    branch.
     """
 
     place: str
@@ -98,15 +98,15 @@ def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 class Watch:
-    """Watches the reference; ``seen`` are those of ``guards`` that were asked, with their answers.
+    """Watches the reference; ``seen`` are the evaluated ones of ``guards``, with their answers.
 
-    Only calls of ``asking`` are watched, the functions by which steps ask the reference: properties ask it as
-    well.
+    Only calls of ``asking`` are watched, the functions by which steps ask the reference: properties ask it
+    too.
     """
 
     def __init__(self, guards: Mapping[str, Guard], asking: Iterable[Callable[..., Any]]) -> None:
         self.seen: set[Seen] = set()
-        # By function as well: what generators and lambdas within a condition do is not how it is decided.
+        # By function too: the lines of generators and lambdas within a condition do not decide it.
         self._at: dict[tuple[str, str], dict[int, Guard]] = {}
         folder = folder_of(REFERENCE)
         for guard in guards.values():
@@ -118,7 +118,9 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[set[Seen]]:
-        """The guards that are asked while the context lasts; another tracer of this thread is suspended."""
+        """The guards that are evaluated while the context lasts; another tracer of this thread is
+        suspended.
+        """
         self.seen = set()
         before = sys.gettrace()
         sys.settrace(self._on_call)
@@ -142,7 +144,7 @@ class Watch:
 
 
 class _Frame:
-    """A running function of the reference: the guard that it has come to, until the next line tells."""
+    """A running function of the reference: the guard that it has reached; the next line shows its answer."""
 
     __slots__ = ("guard", "lines", "seen")
 

@@ -1,4 +1,4 @@
-"""What a kind of system provides, so that every command can explore it, show it and ask about it.
+"""The interface of a kind of system, so that every command can explore it, show it and query it.
 
 A kind of system (replicas of a quorum, brokers and their controller) is a :class:`Kind`. Code that works for
 every kind uses its kind's ``Kind`` alone; :func:`kraftcheck.systems.kinds.kind_of` finds the kind that a
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kraftcheck.systems.guards import Guard
     from kraftcheck.systems.scenario import Scenario
 
-#: What the name of the scenario of a run that leads to an initial state ends with.
+#: The suffix of the name of a scenario for the run that leads to an initial state.
 INITIAL_PREFIX = "-initial-prefix"
 
 #: The name of a component in traces: the id of a replica, or a word.
@@ -44,12 +44,12 @@ class Flying(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the reference did: the events fed to a component, what decided, and its effects in order.
+    """A run of the reference: the events fed to a component, the rules that decided, and its effects in
+    order.
 
-    ``start`` tells that the process started; ``events`` then holds only what followed.
-    ``short`` are the events in the short form (:mod:`kraftcheck.systems.short_form`).
-    ``completed`` counts the effects that happened before the process ended; it is the number of effects where
-    no fault cut the run short.
+    With ``start`` the process started; ``events`` then has only the later events. ``short`` are the events in
+    the short form (:mod:`kraftcheck.systems.short_form`). ``completed`` counts the effects that happened
+    before the process ended; it is the number of effects where no fault cut the run short.
     """
 
     start: bool
@@ -124,20 +124,20 @@ class ModelSystem(System, Protocol):
         ...
 
     def deliver_steps(self, component: int, local: Any, message: Any) -> Sequence[Step]:
-        """As :meth:`deliver`, with what a trace shows of each outcome, before it is judged."""
+        """As :meth:`deliver`, each outcome with its part in a trace, before it is judged."""
         ...
 
     def action_steps(self, component: int, local: Any) -> Sequence[Step]:
-        """As :meth:`actions`, with what a trace shows of each outcome, before it is judged."""
+        """As :meth:`actions`, each outcome with its part in a trace, before it is judged."""
         ...
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:
-        """``outcome`` with the violations that the scenario asks about."""
+        """``outcome`` with the violations that the scenario judges."""
         ...
 
 
 class BrokenInitialPrefix(InputError):
-    """The run that leads to the initial state violates properties, so that nothing comes after it.
+    """The run that leads to the initial state violates properties, so that the exploration ends there.
 
     ``scenario`` is the run's, ``system`` that of ``scenario``; ``violations`` end with the run's last step.
     """
@@ -156,12 +156,12 @@ class Words(Protocol):
 
     @property
     def legend(self) -> str:
-        """How to read a trace."""
+        """The instructions for reading a trace."""
         ...
 
     @property
     def growing(self) -> frozenset[str]:
-        """The fields of the history that only grow, of which a trace tells what is new."""
+        """The fields of the history that only grow, of which a trace shows the new entries."""
         ...
 
     @property
@@ -174,7 +174,7 @@ class Words(Protocol):
         ...
 
     def history_fields(self, history: Any) -> Mapping[str, str]:
-        """What the properties remember of the past, by name."""
+        """The past that the properties read, by name."""
         ...
 
     def label(self, message: Any) -> str:
@@ -182,7 +182,7 @@ class Words(Protocol):
         ...
 
     def start_lines(self, local: Any) -> list[str]:
-        """A component at the beginning: what is not empty."""
+        """A component at the beginning: its fields that are not empty."""
         ...
 
     def short_events(self, events: Sequence[Any], local: Any) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ class Words(Protocol):
         ...
 
     def describe_effect(self, effect: Any) -> tuple[str, str]:
-        """The name of an effect, and what it does."""
+        """The name of an effect, and its description."""
         ...
 
 
@@ -210,7 +210,7 @@ class Files(Protocol):
 
 
 class Liveness(Protocol):
-    """How a kind judges *eventually* properties, on the graph of a system that absorbs."""
+    """The judgement of *eventually* properties of a kind, on the graph of a system that absorbs."""
 
     def representative(self, system: Any, scenario: Any) -> Represent | None:
         """The function that maps states to representatives, if the scenario asks for it."""
@@ -249,7 +249,7 @@ class Variants(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a package above this one provides of a kind, as ``module:name``; imported when it is asked for."""
+    """A part of a kind in a package above this one, as ``module:name``; imported on first use."""
 
     name: str
 
@@ -263,16 +263,15 @@ class Kind(ABC):
 
     ``name`` is the name of the table that only its scenarios have; ``scenario``: the class of these.
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
-    ``faults``: the budgets whose units are faults, and not what operators, clients or clocks do. ``fields``:
-    the fields of local states that graphs can show, with "-" for blanks; ``projection``: those on which
-    graphs are projected unless others are named. ``asking``: the functions by which its steps ask the
-    reference.
+    ``faults``: the budgets whose units are faults, and not events of operators, clients or clocks.
+    ``fields``: the fields of local states that graphs can show, with "-" for blanks; ``projection``: those on
+    which graphs are projected by default. ``asking``: the functions by which its steps ask the reference.
 
     ``query``: the decision tables by form and name, :data:`kraftcheck.query.decision_table.Tables`;
     ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidate.Candidates`; ``tlc``:
     the form of states in TLA+, :class:`kraftcheck.tlc.values.InTla`.
 
-    A method that a kind does not define does what is right where there is nothing of that sort.
+    The default of a method is right for a kind without the feature.
     """
 
     name: ClassVar[str]
@@ -294,13 +293,13 @@ class Kind(ABC):
     def build(self, scenario: Any, where: str | None = None, *, absorbs: bool = False) -> ModelSystem:
         """The system of a scenario. Raises InputError where it contradicts itself, and BrokenInitialPrefix.
 
-        ``absorbs``: a step outside the bounds is not pruned, but leads to a state from which no step leads
-        on: for *eventually* properties it must still count as possible.
+        ``absorbs``: a step outside the bounds is not pruned, but leads to a state without successors: for
+        *eventually* properties it must still count as possible.
         """
 
     @abstractmethod
     def runs(self, step: Any, local: Any) -> tuple[Run, ...]:
-        """What the reference did in a step of a component that was in this local state."""
+        """The run of the reference in a step of a component that was in this local state."""
 
     @abstractmethod
     def explain(
@@ -312,7 +311,7 @@ class Kind(ABC):
         outcome: Outcome | None,
         run: Run | None,
     ) -> tuple[str, ...]:
-        """The sentences that say which part of a violated property does not hold."""
+        """The sentences that describe the part of a violated property that does not hold."""
 
     @abstractmethod
     def guards(self) -> Mapping[str, Guard]:
@@ -329,8 +328,8 @@ class Kind(ABC):
         """
 
     def interchangeable(self, system: Any, scenario: Any) -> tuple[int, ...]:
-        """The components up to whose renaming states are explored, after telling ``system`` so. Raises
-        InputError where a scenario asks for it and no two components are interchangeable.
+        """The components up to whose renaming states are explored; configures ``system`` for that. Raises
+        InputError where a scenario requires it and no two components are interchangeable.
         """
         return ()
 
@@ -343,7 +342,7 @@ class Kind(ABC):
         return []
 
     def misconfigured(self, system: Any) -> tuple[Problem, ...]:
-        """What is wrong with the configuration that a system runs; it is explored nevertheless."""
+        """The problems of the configuration that a system runs; it is explored nevertheless."""
         return ()
 
     def promises(self, scenario: Any) -> Iterator[tuple[str, int, Any]]:

@@ -1,4 +1,4 @@
-"""The kinds of systems that there are: the one place where a kind is registered."""
+"""The existing kinds of systems: the one place where a kind is registered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS: tuple[Kind, ...] = (REPLICAS, BROKERS)
 def kind_of(value: object) -> Kind:
     """The kind that a scenario, a system, a local state, a message, a history or an effect belongs to.
 
-    Raises TypeError for anything else.
+    Raises TypeError for any other value.
     """
     return _kind_of(cast(Hashable, type(value)))
 

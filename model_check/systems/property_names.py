@@ -1,4 +1,6 @@
-"""The names of what scenarios ask to be judged; an error about a misplaced name says its place."""
+"""The names of the properties and goals that scenarios can select; an error about a misplaced name gives its
+right place.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ _LISTED = "; 'kraftcheck rules --properties' lists them"
 
 @dataclass(frozen=True, slots=True)
 class PropertyNames:
-    """What scenarios of one kind may ask for. ``always``: what is judged without being asked for;
-    ``on_request``: the other properties of states and steps; ``eventually``: each *eventually* property, with
-    the goals that say what it means; ``goals``: those of the catalogue; ``more_goals``: those that
-    are made, such as transitions.
+    """The properties and goals that scenarios of one kind may select. ``always``: those that are judged by
+    default; ``on_request``: the other properties of states and steps; ``eventually``: each *eventually*
+    property, with the goals that define it; ``goals``: those of the catalogue; ``more_goals``: generated
+    ones, such as transitions.
 
-    The methods return the name that they are given, and raise ValueError with a sentence for any other.
+    The methods return their argument, and raise ValueError with a sentence for any other.
     """
 
     always: tuple[str, ...]
@@ -62,7 +64,7 @@ class PropertyNames:
         return (*self.always, *self.on_request, *self.eventually, *self.goals)
 
     def goal(self, name: str) -> str:
-        """What must be reached, for ``check.goals``."""
+        """A goal to be reached, for ``check.goals``."""
         if name in self.goals or name in self.more_goals():
             return name
         if name in (*self.always, *self.on_request):

@@ -45,7 +45,7 @@ def items(read: Reader[T]) -> Reader[tuple[T, ...]]:
 
 
 def optional(read: Reader[T]) -> Reader[T | None]:
-    """``null``, or what ``read`` reads."""
+    """``null``, or a value that ``read`` reads."""
     return lambda data, where: None if data is None else read(data, where)
 
 

@@ -1,10 +1,10 @@
-"""Scenario files: what to explore, within which bounds, and the verdict that is expected.
+"""Scenario files: the system to explore, the bounds, and the expected verdict.
 
-A scenario is a TOML file; ``docs/scenarios.md`` describes every key. Here is what all scenarios share; each
-kind of system adds tables of its own, and the one of its name tells the kind. Files are hostile until
-parsed: unknown keys, values out of range or a file that is not TOML raise :class:`InputError
-<kraftcheck.support.errors.InputError>` with a sentence for each mistake, which names the file, the line and
-the key.
+A scenario is a TOML file; ``docs/scenarios.md`` describes every key. This module has the parts that all
+scenarios share; each kind of system adds tables of its own, and the table of its name identifies the kind.
+Files are hostile until parsed: unknown keys, values out of range or a file that is not TOML raise
+:class:`InputError <kraftcheck.support.errors.InputError>` with a sentence for each mistake, which names the
+file, the line and the key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kraftcheck.systems.property_names import catalogued
 MAX_FILE_BYTES = 1_000_000
 #: The largest ``network.capacity``.
 MOST_IN_FLIGHT = 12
-#: What to do about a bad scenario file.
+#: The instruction to the user for a bad scenario file.
 HINT = "see docs/scenarios.md"
 
 Budget = Annotated[int, Field(ge=0, le=50)]
@@ -58,14 +58,14 @@ class Budgets(Table):
 
 
 class NetworkChoice(Table):
-    """The network: ``capacity`` messages in flight at most, and when one may be lost."""
+    """The network: ``capacity`` messages in flight at most, and the condition under which one may be lost."""
 
     capacity: Annotated[int, Field(ge=1, le=MOST_IN_FLIGHT)] = 4
     loss: Literal["never", "when-full", "always"] = "when-full"
 
 
 class Fairness(Table):
-    """Which actions happen for ever if they stay possible (``weak``) or are possible again and again
+    """The actions that happen forever if they stay possible (``weak``) or are possible again and again
     (``strong``): ``deliveries`` per link and kind of message, ``timers`` per replica and timer.
     """
 
@@ -74,8 +74,8 @@ class Fairness(Table):
 
 
 class Eventually(Table):
-    """An *eventually* property. ``form``: that ``goal`` is reached sooner or later from every state on, from
-    the first one, or from each that satisfies ``when`` on; or that it can be from every state.
+    """An *eventually* property. ``form``: that ``goal`` is eventually reached from every state on, from the
+    first one, or from each that satisfies ``when`` on; or that it can be reached from every state.
     """
 
     property: str
@@ -92,9 +92,9 @@ class Eventually(Table):
 
 
 class Check(Table):
-    """What is judged: ``properties`` beyond the default ones, or ``only`` these; ``without`` those
-    that a finding shows to be violated; ``goals`` to be reached,
-    transitions written as "Follower->Prospective"; ``eventually`` properties.
+    """The properties to judge: ``properties`` beyond the default ones, or ``only`` these; ``without`` those
+    that a finding shows to be violated; ``goals`` to be reached, transitions written as
+    "Follower->Prospective"; ``eventually`` properties.
     """
 
     properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -112,9 +112,9 @@ class Check(Table):
 
 
 class Reduction(Table):
-    """Which states are left out because others stand for them: with ``symmetry`` those that differ from
-    another only in which of the voters is which that nothing in the scenario tells apart. ``epochs``: with
-    "relative" *eventually* properties are judged up to how many elections there have been.
+    """The states that are left out because others represent them: with ``symmetry`` those that differ from
+    another only by a permutation of voters that the scenario does not distinguish. ``epochs``: with
+    "relative" *eventually* properties are judged up to the number of past elections.
     """
 
     symmetry: bool = False
@@ -123,8 +123,8 @@ class Reduction(Table):
 
 class Expected(Table):
     """The expected verdict; of a violation also the properties, and optionally the number of its steps.
-    ``states`` pins the exact number of distinct states, those included for which others stand. ``covers``:
-    what some step that is taken must exercise ("rule VOTE-10", see
+    ``states`` pins the exact number of distinct states, including those that others represent. ``covers``:
+    the coverage targets that some step must reach ("rule VOTE-10", see
     :mod:`kraftcheck.systems.coverage_targets`).
     """
 
@@ -144,7 +144,7 @@ class Expected(Table):
 
 
 class Scenario(Table):
-    """A scenario file, as far as all kinds have the same tables."""
+    """A scenario file, with the tables that all kinds share."""
 
     #: The order in which files give the tables.
     order: ClassVar[tuple[str, ...]] = ()
@@ -171,22 +171,22 @@ class Scenario(Table):
 
     @property
     def file(self) -> str:
-        """What errors call this scenario: the file that it was read from."""
+        """The name of this scenario in errors: the file that it was read from."""
         return self._file or self.name
 
     def error(self, message: str, where: str | None = None) -> InputError:
         """The error that says ``message``, which begins with the key that is wrong ("network.cut: ...").
 
-        ``where``: what it calls this scenario, if not by its file.
+        ``where``: the name of this scenario in the error, if it is not the file.
         """
         return refusal(message, where or self.file, HINT, self._text)
 
     def place(self, key: str, where: str | None = None) -> str:
-        """What an error says before a sentence about ``key``: the file, the line and the key."""
+        """The beginning of an error about ``key``: the file, the line and the key."""
         return f"{place_of(key, where or self.file, self._text)}: {key}"
 
     def __eq__(self, other: object) -> bool:
-        """Two scenarios are equal if they say the same, wherever they were read."""
+        """Two scenarios are equal if their contents are the same, independent of their files."""
         return isinstance(other, Scenario) and self.__dict__ == other.__dict__
 
     def __hash__(self) -> int:
@@ -196,7 +196,7 @@ class Scenario(Table):
 def parse(text: str, where: str = "the scenario") -> Scenario:
     """The scenario that a TOML ``text`` describes, with the keys of ``docs/scenarios.md``.
 
-    ``where`` is what errors call it. Raises InputError, whose message has a line for each mistake.
+    ``where`` is its name in errors. Raises InputError, whose message has a line for each mistake.
     """
     return from_data(parse_toml(text, where, HINT), where, text)
 
@@ -219,7 +219,7 @@ def _kind_of(data: Mapping[str, Any], where: str) -> type[Scenario]:
     if len(found) > 1:
         names = " and ".join(kind.name for kind in found)
         raise InputError(f"{where}: {names} are tables of different scenarios; leave one out; {HINT}.")
-    # Data with the table of no kind lacks that of the first one.
+    # Data without the table of any kind lacks that of the first one.
     return (*found, *KINDS)[0].scenario
 
 

@@ -34,7 +34,7 @@ from kraftcheck.systems.syntax import (
     switch,
 )
 
-#: The default of a word that must be given.
+#: The default of a required word.
 REQUIRED: Any = object()
 
 
@@ -43,9 +43,10 @@ class Word:
     """A word of a form: ``key=value``.
 
     ``fields`` are the fields of the class that it gives: of several the value is a tuple. ``default`` is the
-    value without the word, or a function of the other fields and of what the form is about. ``always``: print
-    the word even where the value is the default, or a function of the fields that says so. ``is_first``: as
-    the first word the value may stand alone. Without a ``syntax`` the declared type of the field decides.
+    value without the word, or a function of the other fields and of the subject of the form. ``always``:
+    print the word even where the value is the default, or a function of the fields that decides it.
+    ``is_first``: as the first word the value may stand alone. Without a ``syntax`` the declared type of the
+    field decides.
     """
 
     key: str
@@ -66,7 +67,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Style:
-    """How declared types are written where kinds of systems differ.
+    """The notation of declared types where kinds of systems differ.
 
     ``commas``: lists of single words are printed with commas and not in brackets; ``flags``: switches that
     are on are printed as the key alone; ``special``: the syntax of single types, for classes before the
@@ -128,8 +129,8 @@ def read_words(form: Form, words: Iterable[str]) -> dict[str, Any]:
 
 
 class Fields(dict[str, Any]):
-    """The fields that a text gives, and on demand the defaults of the others; ``about`` is what the form is
-    about. A required field that is missing raises Mismatch.
+    """The fields that a text gives, and on demand the defaults of the others; ``about`` is the subject of the
+    form. A required field that is missing raises Mismatch.
     """
 
     def __init__(self, form: Form, given: Mapping[str, Any], about: Any = None) -> None:
@@ -192,7 +193,7 @@ def name_of(kind: type) -> str:
 
 
 def form(name: str, kind: Any, style: Style, *words: Word) -> Form:
-    """The form of a class from its words: what they leave out follows from the class."""
+    """The form of a class from its words: the rest follows from the class."""
     declared, defaults = field_types(kind), field_defaults(kind)
     found = {}
     for word in words:
@@ -263,7 +264,7 @@ def _classes(kind: Any) -> dict[str, type[Any]]:
 
 @cache
 def syntax_of(style: Style, kind: Any) -> Syntax:
-    """How values of a declared type are written in ``style``."""
+    """The notation of values of a declared type in ``style``."""
     options = tuple(each for each in _options(kind) if each is not types.NoneType)
     if kind in style.special and not is_frozen(kind):
         return style.special[kind]

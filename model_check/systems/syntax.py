@@ -1,4 +1,4 @@
-"""The syntax of single values in the short form: how one is read and shown, and what errors say of it.
+"""The syntax of single values in the short form: reading it, showing it, and errors about it.
 
 The grammar: ``docs/short-form.md``.
 """
@@ -26,14 +26,14 @@ _ENDS = {")": "')' where its fields end", "]": "']' where the list ends"}
 
 
 class Mismatch(Exception):
-    """A text that does not fit: what was expected there, what was found, and the path to the place."""
+    """A text that does not fit: the expected text, the one that was found, and the path to the place."""
 
     def __init__(self, expected: str, found: str = "", hint: str = "", path: str = "") -> None:
         super().__init__(expected)
         self.expected, self.found, self.hint, self.path = expected, found, hint, path
 
     def within(self, path: str, example: str = "") -> Mismatch:
-        """The same seen from one level further out; ``example``: a word that would fit."""
+        """The same as seen one level further out; ``example``: a word that would fit."""
         hint = self.hint or (f"; for example '{example}'." if example else "")
         return Mismatch(self.expected, self.found, hint, path + self.path)
 
@@ -45,7 +45,7 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How the values of one type are written.
+    """The notation of the values of one type.
 
     ``read`` gives the value of a text and raises Mismatch; ``show`` gives the text of a value. ``expected``
     and ``plural`` name one value and several in errors; ``example``: the text of a value. ``is_flag``: the
@@ -97,7 +97,7 @@ def split(text: str) -> list[str]:
 def one_word(
     expected: str, read: Callable[[str], Any], show: Callable[[Any], str], plural: str, example: str = ""
 ) -> Syntax:
-    """A syntax of single words; ``read`` gives ``None`` for a text that is none."""
+    """A syntax of single words; ``read`` gives ``None`` for an invalid text."""
 
     def read_word(text: str) -> Any:
         value = read(text)
@@ -122,7 +122,7 @@ def number(low: int = -INT64 - 1, high: int = INT64, example: str = "") -> Synta
 
 
 def switch(*, inverted: bool = False) -> Syntax:
-    """``yes`` or ``no``; ``inverted``: the word says the opposite of the field."""
+    """``yes`` or ``no``; ``inverted``: the word means the opposite of the field."""
     words = {"yes": not inverted, "no": inverted}
 
     def read(text: str) -> bool:
@@ -248,7 +248,7 @@ def reads_as(syntax: Syntax, text: str, value: Any) -> bool:
 
 
 def misfit(expected: str, text: str) -> NoReturn:
-    """Raise the Mismatch of a text that is not what is expected."""
+    """Raise the Mismatch of an unexpected text."""
     if text.startswith('"'):
         raise Mismatch(expected, "a text in quotes")
     if text.startswith("[") and text.endswith("]"):

@@ -16,7 +16,7 @@ _LARGEST = 2**31 - 1
 _SWITCHES = {name.replace("_", "-"): name for name in field_types(Protocol)}
 #: The switches of the protocol by the names in scenario files.
 SWITCHES = tuple(_SWITCHES)
-#: Numbers are at least 1, but for these.
+#: Numbers are at least 1, except these.
 _SMALLEST = {"fetch-max-wait-ms": 0}
 #: Switches that may be left open.
 _OPTIONAL = ("fetch-max-batches",)
@@ -48,7 +48,7 @@ _CATALOGUED = {
 
 
 def choices(protocol: Protocol) -> dict[str, str]:
-    """What ``protocol`` chooses on the switches of the catalogue, by switch id.
+    """The choices of ``protocol`` for the switches of the catalogue, by switch id.
 
     The catalogue has one switch, V-ZOMBIE, for ``check_quorum`` and ``zombie_leader``.
     """
@@ -57,7 +57,7 @@ def choices(protocol: Protocol) -> dict[str, str]:
 
 
 def with_switches(preset: str, switches: Mapping[str, Any], where: str) -> Protocol:
-    """A preset with switches changed; ``where`` is what an error names. Raises InputError."""
+    """A preset with switches changed; ``where`` is the place that an error names. Raises InputError."""
     if preset not in PRESETS:
         hint = did_you_mean(preset, PRESETS) or "."
         raise InputError(
@@ -104,8 +104,8 @@ DEFAULT = "kafka"
 def add_protocol_options(parser: argparse.ArgumentParser, *, brokers: Sequence[str] = ()) -> None:
     """Add ``--protocol`` and ``--set``, which :func:`read_protocol` reads.
 
-    ``brokers`` are the forms of brokers where the command knows them, too; then there is no default, as it
-    depends on what is asked.
+    ``brokers`` are the forms of brokers where the command also knows them; then there is no default, as it
+    depends on the request.
     """
     told = f"protocol preset: {', '.join(PRESETS)} (default: {DEFAULT})"
     if brokers:

@@ -1,1 +1,1 @@
-"""What explorations exercise: actions, rules, guards, transitions, messages; and what never happens."""
+"""The coverage of explorations: actions, rules, guards, transitions, messages; and those that never occur."""

@@ -1,9 +1,9 @@
-"""The blocks of a function, and what a run saw of it.
+"""The blocks of a function, and the part of it that a run executed.
 
 A block is a list of statements of which each runs once the first has begun, unless one raises an exception: a
-body, a branch, or what follows a statement that may leave its list early. Marked source notes the blocks that
-begin. What a run saw of a function is its source without the blocks that did not begin: where two versions of
-a function agree in that, a run of the one is a run of the other.
+body, a branch, or the statements after one that may leave its list early. Marked source notes the blocks that
+begin. The executed part of a function is its source without the blocks that did not begin: where two versions
+of a function agree in that, a run of the one is a run of the other.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
-#: They make a function another kind of function wherever they are.
+#: They change the kind of a function, at any place in it.
 _SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
 
 
 class UnlikeError(Exception):
-    """A function has other blocks than those that are to be left out of it."""
+    """The blocks of a function differ from those that are to be left out of it."""
 
 
 def functions_in(tree: ast.Module) -> dict[str, Function]:
-    """The functions that are in no function, by qualified name; of several with one name, a property and its
+    """The functions outside other functions, by qualified name; of several with one name, a property and its
     setter for example, the second is ``name#2``.
     """
     found: dict[str, Function] = {}
@@ -90,7 +90,7 @@ def _lists_below(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _blocks(statements: list[ast.stmt]) -> list[list[ast.stmt]]:
-    """A list of statements in blocks, without documentation, which does nothing."""
+    """A list of statements in blocks, without documentation, which has no effect."""
     blocks: list[list[ast.stmt]] = [[]]
     for each in statements:
         if not _is_text(each):
@@ -117,7 +117,7 @@ def _may_leave(node: ast.AST) -> bool:
 def flags_of(function: Function, noted: bytes | bytearray) -> str:
     """Which blocks of ``function`` began, ``1`` or ``0`` each in the order of the source, from their bytes.
 
-    Blocks within one that did not begin have no flag. Empty: the function did not run, or does nothing.
+    Blocks within one that did not begin have no flag. Empty: the function did not run, or has no statements.
     """
     flags: list[str] = []
     _flag_below(function, noted, 0, flags)
@@ -136,10 +136,10 @@ def _flag_below(node: ast.AST, noted: bytes | bytearray, number: int, flags: lis
 
 
 def seen(function: Function, flags: str) -> str:
-    """A digest of what a run with these ``flags`` saw of ``function``: of the statements that began, of
-    parameters, defaults and decorators, and of which of the names there are local.
+    """A digest of the part of ``function`` that a run with these ``flags`` executed: the statements that
+    began, the parameters, defaults and decorators, and the names in them that are local.
 
-    Raises UnlikeError where its blocks are others.
+    Raises UnlikeError where its blocks differ.
     """
     left = iter(flags)
     text: list[str] = []
@@ -155,21 +155,24 @@ def seen(function: Function, flags: str) -> str:
 
 
 def outside(tree: ast.Module) -> str:
-    """A digest of what a module does when it is imported: of all but the bodies of its functions."""
+    """A digest of the code that a module runs when it is imported: everything except the bodies of its
+    functions.
+    """
     for function in functions_in(tree).values():
         function.body = []
     return whole(tree)
 
 
 def whole(tree: ast.AST) -> str:
-    """A digest of all that a module or function says, but for documentation and layout."""
+    """A digest of a module or function, without documentation and layout."""
     text: list[str] = []
     _write(tree, None, text, set())
     return hashlib.sha256("".join(text).encode()).hexdigest()[:16]
 
 
 def _write(value: Any, flags: Iterator[str] | None, text: list[str], mentioned: set[str]) -> None:
-    """Append to ``text`` what ``value``, a part of a syntax tree, is without the blocks that did not begin.
+    """Append to ``text`` the form of ``value``, a part of a syntax tree, without the blocks that did not
+    begin.
 
     Without ``flags`` all is written. Raises StopIteration where there are too few.
     """
@@ -199,8 +202,8 @@ def _write(value: Any, flags: Iterator[str] | None, text: list[str], mentioned: 
 
 
 def _scopes(node: ast.AST, mentioned: set[str]) -> Iterator[str]:
-    """What each scope from ``node`` on is, wherever in it that is said: which of the names that are mentioned
-    it binds, which it declares to be of another scope, and whether it suspends.
+    """The properties of each scope from ``node`` on, declared at any place in it: the mentioned names that it
+    binds, those that it declares to be of another scope, and whether it suspends.
     """
     bound: set[str] = set()
     declared: set[str] = set()
@@ -223,7 +226,7 @@ def _scopes(node: ast.AST, mentioned: set[str]) -> Iterator[str]:
 
 
 def _bound_by(node: ast.AST) -> set[str]:
-    """The names that a node itself binds in the scope that it is in."""
+    """The names that a node itself binds in its scope."""
     if isinstance(node, ast.Name):
         return set() if isinstance(node.ctx, ast.Load) else {node.id}
     if isinstance(node, ast.alias):

@@ -1,7 +1,7 @@
 """A system that notes which of its steps are taken: by goals, which the engine collects anyway.
 
-Each outcome gets one more goal, which stands for all that it covers; the goals that an exploration has
-reached then say what was covered. The engine does nothing for it, and where this is off it costs nothing.
+Each outcome gets one more goal, which stands for all its coverage targets; the goals that an exploration has
+reached then give the covered ones. The engine does no extra work, and without this system it costs nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST_MARKS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """What steps that were taken cover. ``guards`` is ``None`` where they were not watched; ``complete``
-    tells that there was room to note everything.
+    """The coverage targets of the taken steps. ``guards`` is ``None`` where they were not watched;
+    ``complete``: there was room to note everything.
     """
 
     items: frozenset[Item] = frozenset()
@@ -41,8 +41,8 @@ class Covered:
 def guards_of(systems: Iterable[ModelSystem]) -> Mapping[str, Guard]:
     """The guards of the reference that are watched in these systems, by place.
 
-    None where components are interchangeable: what a step does is the same for all, by which lines it need
-    not be.
+    None where components are interchangeable: the effect of a step is the same for all, its executed lines
+    may differ.
     """
     found: dict[str, Guard] = {}
     for system in systems:
@@ -52,9 +52,9 @@ def guards_of(systems: Iterable[ModelSystem]) -> Mapping[str, Guard]:
 
 
 class Covering:
-    """``system``, whose outcomes have goals that say what they cover.
+    """``system``, whose outcomes have goals for their coverage targets.
 
-    guards: whether guards are watched as well, where that says something (:func:`guards_of`).
+    guards: whether guards are watched too, where that is meaningful (:func:`guards_of`).
     """
 
     def __init__(self, system: ModelSystem, *, guards: bool = False) -> None:
@@ -68,13 +68,13 @@ class Covering:
         return getattr(self.inner, name)
 
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
-        """As the system says, with one goal more."""
+        """As in the system, with one goal more."""
         with self._watching() as seen:
             steps = self.inner.deliver_steps(component, local, message)
         return [self._marked(component, step, seen) for step in steps]
 
     def actions(self, component: int, local: Hashable) -> Sequence[Outcome]:
-        """As the system says, with one goal more."""
+        """As in the system, with one goal more."""
         with self._watching() as seen:
             steps = self.inner.action_steps(component, local)
         return [self._marked(component, step, seen) for step in steps]
@@ -92,7 +92,7 @@ class Covering:
         return replace(outcome, goals=(*outcome.goals, f"{_GOAL}{mark}"))
 
     def split(self, found: Exploration) -> tuple[Exploration, Covered]:
-        """``found``, an exploration of this system, without these goals; and what they stand for."""
+        """``found``, an exploration of this system, without these goals; and their coverage targets."""
         contents = list(self._marks)
         taken = [
             contents[int(goal.removeprefix(_GOAL))] for goal in found.reached_goals if goal.startswith(_GOAL)

@@ -1,7 +1,8 @@
-"""What of some packages runs: which functions, and which blocks of them.
+"""The executed parts of some packages: functions, and their blocks.
 
 A recording exchanges the code of each function for code of the same source that notes its blocks (see
-:mod:`kraftcheck.checking.coverage.blocks`): a byte is set where a block begins, which costs next to nothing.
+:mod:`kraftcheck.checking.coverage.blocks`): the code sets a byte where a block begins, which costs almost
+nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """What has run since it began; it grows meanwhile.
+    """The functions that have run since it began; it grows while it records.
 
     A function that was defined in another function is a part of that one, a lambda outside functions a part
     of its module. Code outside functions runs when its module is imported, and is not recorded.
@@ -62,11 +63,11 @@ class Recording:
 
 @contextmanager
 def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
-    """Record what of ``packages`` runs meanwhile, on all threads.
+    """Record the functions of ``packages`` that run in this context, on all threads.
 
-    Modules that are imported meanwhile are not recorded. Results that functions of the packages have cached
-    are forgotten first, so that nothing stays unseen because it ran earlier. Recordings of the same packages
-    may be nested; they end in the reverse order.
+    Modules that are imported in the context are not recorded. Caches of the packages' functions are cleared
+    first, so that no function is missed because it ran earlier. Recordings of the same packages may be
+    nested; they end in the reverse order.
     """
     for cached in _loaded(_lru_cache_wrapper, packages):
         cached.cache_clear()
@@ -82,7 +83,7 @@ def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
     finally:
         for function, code in exchanged:
             function.__code__ = code
-        # Functions that were made meanwhile go on noting, so the last arrays stay.
+        # Functions that were made in the context continue to note blocks, so the last arrays stay.
         for name, namespace in modules.items():
             if (outer := before[name]) is not None:
                 outer[:] = bytes(map(max, outer, noted[name]))
@@ -90,8 +91,8 @@ def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
 
 
 def name_of(module: str, qualified: str) -> str:
-    """What a function is called: ``vote.would_grant_vote``, ``replica.Replica.epoch``, or, where it has no
-    name of its own, its module, ``vote``.
+    """The name of a function: ``vote.would_grant_vote``, ``replica.Replica.epoch``, or, where it has no name
+    of its own, its module, ``vote``.
 
     module: ``kraftcheck.reference.vote``; qualified: the qualified name of its code.
     """
@@ -106,7 +107,7 @@ def is_of(module: str, packages: Sequence[str]) -> bool:
 
 
 def functions(packages: Sequence[str] = (REFERENCE,)) -> tuple[FunctionType, ...]:
-    """The functions of ``packages`` that this process has, wherever they are kept.
+    """The functions of ``packages`` that this process has, at any place.
 
     Those that were there when ``gc.freeze`` was called are found only if this was called before it.
     """
@@ -118,7 +119,9 @@ def _modules(packages: Sequence[str]) -> list[str]:
 
 
 def _loaded(kind: type[T], packages: Sequence[str]) -> tuple[T, ...]:
-    """What of ``kind`` the packages have in this process: functions, or caches around functions."""
+    """The objects of ``kind`` that the packages have in this process: functions, or caches around
+    functions.
+    """
     modules = frozenset((name, id(sys.modules[name])) for name in _modules(packages))
     return tuple(each for each in _found(modules) if isinstance(each, kind))
 
@@ -132,7 +135,7 @@ def _found(modules: frozenset[tuple[str, int]]) -> tuple[Any, ...]:
         each
         for each in gc.get_objects()
         if (isinstance(each, _lru_cache_wrapper) and each.__module__ in names)
-        # What the standard library makes for classes of values is in no source.
+        # The standard library's functions for classes of values are in no source.
         or (
             isinstance(each, FunctionType)
             and id(each.__globals__) in namespaces
@@ -143,8 +146,8 @@ def _found(modules: frozenset[tuple[str, int]]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _Marked:
-    """A module: its functions by name as they are in its source, the numbers of their blocks, how many these
-    are, and marked code of all its functions.
+    """A module: its functions by name as they are in its source, the numbers of their blocks, the count of
+    these, and marked code of all its functions.
     """
 
     functions: dict[str, Any]

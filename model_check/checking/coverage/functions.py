@@ -1,4 +1,5 @@
-"""The functions of the reference in its sources: where they are, which rules they name, and a digest of each.
+"""The functions of the reference in its sources: their places, the rules that they name, and a digest of
+each.
 
 The sources are parsed, not imported: they may be those of another revision, or broken.
 """
@@ -19,12 +20,12 @@ PACKAGE = "reference"
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the reference, or what of a module is outside its functions.
+    """A function of the reference, or the part of a module outside its functions.
 
     name: as :func:`kraftcheck.checking.coverage.executed.name_of` has it, of a module ``vote``; file:
     ``reference/vote.py``; lines: from the first decorator to the last line, of a module all that are in no
-    function; rules: the rules that it names, with their lines; digest: of all that it says, as the
-    ledger of results has it (:func:`kraftcheck.checking.coverage.blocks.whole`).
+    function; rules: the rules that it names, with their lines; digest: of its code, as in the ledger of
+    results (:func:`kraftcheck.checking.coverage.blocks.whole`).
     """
 
     name: str
@@ -39,12 +40,12 @@ class Function:
 
     @property
     def is_module(self) -> bool:
-        """Whether this is what a module has outside its functions."""
+        """Whether this is the part of a module outside its functions."""
         return self.name == module_of(self.file)
 
 
 def module_of(file: str) -> str:
-    """What the module in ``reference/brokers/lives.py`` is called here: ``brokers/lives``."""
+    """The name here of the module in ``reference/brokers/lives.py``: ``brokers/lives``."""
     return file.removeprefix(f"{PACKAGE}/").removesuffix(".py")
 
 

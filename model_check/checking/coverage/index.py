@@ -1,4 +1,5 @@
-"""What checks executed of the reference, as recorded by a run of them and kept in files of the package.
+"""The parts of the reference that checks executed, recorded by a run of them and kept in files of the
+package.
 
 A check is a scenario, a file of conformance vectors or a file of tests. ``make executed`` records scenarios
 and vectors, ``make pages`` the tests of the reference. Each function is kept with a digest of its source,
@@ -33,7 +34,7 @@ _Seconds = Annotated[float, Field(ge=0, le=10**6)]
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What a check executed: the functions of the reference, the rules that decided there, and its time in
+    """The execution of a check: the functions of the reference, the rules that decided there, and its time in
     seconds on the machine that recorded it.
     """
 

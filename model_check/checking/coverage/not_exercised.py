@@ -1,4 +1,4 @@
-"""Which rules of the reference were exercised, and why the others were not."""
+"""The rules of the reference that were exercised, and the reasons why the others were not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OTHER_VARIANT = "of another variant of the protocol"
 BEHIND_OTHERS = "as guards behind other guards, to which no event is known to lead"
 OTHER_SWITCH = "as they decide only where a switch of the protocol has another value"
 
-#: Rules without a variant of their own that recorded runs of Kafka cannot show, and why.
+#: Rules without a variant of their own that recorded runs of Kafka cannot show, with the reasons.
 _SILENT: Mapping[str, str] = {
     **dict.fromkeys(("PREVOTE-6", "STATE-5", "VOTE-22"), BEHIND_OTHERS),
     **dict.fromkeys((f"TRANS-Forbid-{number}" for number in range(1, 6)), BEHIND_OTHERS),
@@ -24,7 +24,7 @@ NOT_REACHED = "reached by none of these sequences"
 
 
 def reason_of_silence(rule: str) -> str | None:
-    """Why recorded runs of Kafka cannot show that ``rule`` decides anything, where that is known."""
+    """The reason why recorded runs of Kafka cannot show a decision of ``rule``, where it is known."""
     return _SILENT.get(rule)
 
 
@@ -35,7 +35,7 @@ def carried_out() -> tuple[str, ...]:
 
 
 def not_exercised(exercised: Iterable[str], protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
-    """The rules of the reference that are not among ``exercised``, by the reason why."""
+    """The rules of the reference that are not among ``exercised``, by the reason."""
     known, rules, in_force = frozenset(exercised), spec.load().rules, choices(protocol)
     found: dict[str, tuple[str, ...]] = {}
     for rule in carried_out():

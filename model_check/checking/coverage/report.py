@@ -1,4 +1,4 @@
-"""What scenarios together exercise, held against all that there is."""
+"""The coverage of scenarios together, compared with all coverage targets."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MOST_GUARDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``covered`` by scenarios; ``known``, by kind, the names of what there is to cover by their protocols;
-    the ``guards`` that were watched, by place.
+    """``covered`` by scenarios; ``known``, by kind, the names of the coverage targets of their protocols; the
+    ``guards`` that were watched, by place.
     """
 
     covered: Covered
@@ -37,12 +37,12 @@ class Report:
         return [name for name in self.known[kind] if name in names] + sorted(names - {*self.known[kind]})
 
     def never(self, kind: str) -> list[str]:
-        """The names of a kind that nothing covers."""
+        """The names of a kind that no scenario covers."""
         names = {name for what, name in self.covered.items if what == kind}
         return [name for name in self.known[kind] if name not in names]
 
     def votes(self) -> dict[str, list[str]]:
-        """The rules that decided votes, by how: ``both`` ways, ``granted`` only, ``refused`` only."""
+        """The rules that decided votes, by result: ``both`` results, ``granted`` only, ``refused`` only."""
         ways: dict[str, set[str]] = {}
         for kind, name in sorted(self.covered.items):
             if kind == VOTE:
@@ -55,7 +55,7 @@ class Report:
         return found
 
     def answers(self) -> dict[str, list[Guard]] | None:
-        """Guards by how they went: ``both``, ``true``, ``false``, ``never``; ``None`` if not watched."""
+        """Guards by their answers: ``both``, ``true``, ``false``, ``never``; ``None`` if not watched."""
         if self.covered.guards is None:
             return None
         found: dict[str, list[Guard]] = {"both": [], "true": [], "false": [], "never": []}
@@ -107,7 +107,7 @@ class Report:
 
 
 def _list(names: Sequence[str], kind: str) -> str:
-    """Names; rules with the reason why none of them can decide anything, where that is known."""
+    """Names; rules with the reason why they cannot decide anything, where it is known."""
     if kind != RULE:
         return ", ".join(names)
     by_reason: dict[str | None, list[str]] = {}
@@ -132,7 +132,7 @@ def _short(text: str) -> str:
 
 
 def together(results: Iterable[CheckResult]) -> Report:
-    """What ``results`` exercise together, of what their protocols have."""
+    """The coverage of ``results`` together, among the targets of their protocols."""
     results = [result for result in results if result.covered is not None]
     covered = [result.covered for result in results if result.covered is not None]
     systems = [result.system for result in results]
@@ -143,7 +143,7 @@ def together(results: Iterable[CheckResult]) -> Report:
 
 
 def to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:
-    """By kind what there is to cover, by all kinds of systems among ``systems`` together."""
+    """The coverage targets by kind, for all kinds of systems among ``systems`` together."""
     known: dict[str, list[str]] = {kind: [] for kind in everything()}
     for each in KINDS:
         own = [system for system in systems if isinstance(system, each.values)]

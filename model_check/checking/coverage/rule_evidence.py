@@ -1,11 +1,11 @@
 """Evidence of a rule outside the code: the tests that exercise it, and steps of recorded runs of Kafka.
 
-Neither can be read off the sources, so both are counted by a run and kept in a file:
+The sources show neither, so a run counts both and keeps them in a file:
 
 * ``model_check/checking/coverage/executed_by_tests.json`` (:mod:`kraftcheck.checking.coverage.index`): the
   rules that decided a step, or another result, of the tests of ``tests/reference`` (random tests aside).
-* ``model_check/checking/coverage/rules_in_production.json``: rule id → how many steps of recorded runs it
-  decided in which Kafka and the reference agree.
+* ``model_check/checking/coverage/rules_in_production.json``: rule id → the number of steps of recorded runs
+  that it decided and in which Kafka and the reference agree.
 
 ``docs/extending.md`` has the commands that write them.
 """
@@ -57,7 +57,7 @@ class _ProductionFile(_File):
 
 
 class _Run(BaseModel):
-    """What is read of one run in the report of ``kraftcheck conform --json``."""
+    """The fields that are read of one run in the report of ``kraftcheck conform --json``."""
 
     run: str
     recorded: _Count
@@ -82,13 +82,15 @@ def in_tests() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def in_production() -> Production:
-    """What recorded runs show of each rule. Raises InputError if the file is damaged."""
+    """The evidence of recorded runs for each rule. Raises InputError if the file is damaged."""
     file = _read(PRODUCTION, _ProductionFile)
     return Production(tuple(file.runs), file.recorded, file.compared, file.rules)
 
 
 def counted(report: Path) -> str:
-    """The production file for what a report of ``kraftcheck conform --json`` counts. Raises InputError."""
+    """The content of the file for the counts in a report of ``kraftcheck conform --json``. Raises
+    InputError.
+    """
     what = "a report of 'kraftcheck conform --json'"
     text = read_text(report, what, most=MAX_REPORT_BYTES)
     try:

@@ -22,12 +22,13 @@ from kraftcheck.support.failures import ended_by_the_machine
 from kraftcheck.support.forks import Server
 from kraftcheck.systems.scenario import Scenario, find
 
-#: Seconds of a worker beyond its exploration's time limit: imports, compilation, one level of the search.
+#: Seconds of a worker in addition to its exploration's time limit: imports, compilation, one level of the
+#: search.
 GRACE_SECONDS = 60.0
 
 
 class Status(Enum):
-    """What became of a mutant."""
+    """The outcome of a mutant."""
 
     KILLED = "killed"
     EQUIVALENT = "equivalent"
@@ -57,7 +58,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a mutant, why, and the explorations that say so."""
+    """The outcome of a mutant, the reason, and the explorations that show it."""
 
     mutant: Mutant
     status: Status
@@ -110,12 +111,12 @@ def run(
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
 
     The unmutated scenario of a mutant is explored too, once for all mutants that share it. A mutant whose
-    edit does not apply to the reference any more is skipped.
-    ``timeout`` bounds each exploration in seconds; ``catalogue`` is the file the mutants come from, if not
-    the shipped one; with ``width`` counterexamples are printed in full, for that width; with ``brief`` in
-    a few words a step. ``ledger``: has the unmutated scenarios that need not be explored again, and gets the
-    others; it is also checked that each killed mutant would have its scenario explored again.
-    Raises InputError if a scenario is not valid.
+    edit no longer applies to the reference is skipped. ``timeout`` bounds each exploration in seconds;
+    ``catalogue`` is the file the mutants come from, if not the shipped one; with ``width`` counterexamples
+    are printed in full, for that width; with ``brief`` in a few words a step. ``ledger``: has the unmutated
+    scenarios that need not be explored again, and receives the others; the campaign also checks that the
+    ledger would explore the scenario of each killed mutant again. Raises InputError if a scenario is not
+    valid.
     """
     chosen = list(mutants)
     skipped = {mutant.id: reason for mutant in chosen if (reason := _why_it_does_not_apply(mutant))}
@@ -124,7 +125,7 @@ def run(
     source += [] if width is None else ["--width", str(width)]
     source += ["--brief"] if brief else []
     pool, workers = ThreadPoolExecutor(max(1, jobs)), Workers()
-    # An interrupt does not wait for the mutants that are at work.
+    # An interrupt does not wait for the running mutants.
     try:
         controls: dict[str, Future[Explored]] = {}
         explored: dict[str, Future[Explored]] = {}
@@ -152,7 +153,7 @@ def run(
 
 
 def _control(workers: Workers, scenario: Scenario, timeout: float, ledger: Ledger | None) -> Explored:
-    """The result of a scenario without a mutant, from the ledger where it is there."""
+    """The result of a scenario without a mutant, from the ledger if it has one."""
     kept = None if ledger is None or scenario.expect.verdict != "holds" else ledger.kept(scenario)
     if kept is not None:
         return Explored(({"verdict": "holds", "differences": []},))
@@ -185,11 +186,11 @@ def _why_it_does_not_apply(mutant: Mutant) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """The explorations of a mutant, or of the reference as it is, or why there are none.
+    """The explorations of a mutant, or of the unmutated reference, or the reason why there are none.
 
-    Of each what a worker writes: ``judged``, ``verdict``, ``property``, ``steps``, ``states``, ``seconds``,
-    ``limit`` and, of a mutant, ``trace``, of the reference, ``differences``. ``limit``: time or memory, which
-    kept it from a result.
+    For each the output of a worker: ``judged``, ``verdict``, ``property``, ``steps``, ``states``,
+    ``seconds``, ``limit`` and, of a mutant, ``trace``, of the reference, ``differences``. ``limit``: time or
+    memory, which prevented a result.
     """
 
     explorations: tuple[dict[str, Any], ...] = ()
@@ -198,7 +199,7 @@ class Explored:
 
 
 class Workers:
-    """Servers of workers: as many as threads ask at a time. The first one says when it compiles."""
+    """Servers of workers: one for each concurrent thread. The first one reports that it compiles."""
 
     def __init__(self) -> None:
         self._idle: SimpleQueue[Server] = SimpleQueue()
@@ -206,7 +207,7 @@ class Workers:
         self._lock, self._closed = Lock(), False
 
     def work(self, arguments: list[str], timeout: float, explorations: int) -> Explored:
-        """What the worker with ``arguments`` finds, within ``timeout`` seconds for each exploration."""
+        """The result of the worker with ``arguments``, within ``timeout`` seconds for each exploration."""
         request = {
             "arguments": [*arguments, "--timeout", str(timeout)],
             "seconds": timeout * explorations + GRACE_SECONDS,
@@ -229,7 +230,7 @@ class Workers:
         return _explored(answer)
 
     def close(self) -> None:
-        """End all servers, also those at work."""
+        """End all servers, including busy ones."""
         with self._lock:
             self._closed = True
         for server in self._all:
@@ -250,7 +251,7 @@ def _explored(answer: dict[str, Any]) -> Explored:
 
 
 def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
-    """What became of ``mutant``; ``control`` is its scenario explored without it."""
+    """The outcome of ``mutant``; ``control`` is its scenario explored without it."""
     trouble = _trouble_of_control(mutant, control)
     if trouble is not None:
         return Result(mutant, *trouble)
@@ -283,7 +284,7 @@ def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
 
 
 def _trouble_of_control(mutant: Mutant, control: Explored) -> tuple[Status, str] | None:
-    """Why the unmutated scenario does not serve as a control, if it does not."""
+    """The reason why the unmutated scenario does not serve as a control, if it does not."""
     if control.limit is not None:
         return Status.UNDETERMINED, f"the unmutated {mutant.scenario}: {control.limit}"
     if control.error is not None:

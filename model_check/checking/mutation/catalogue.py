@@ -1,4 +1,4 @@
-"""The mutants that are shipped, in the files ``FILES``, validated when they are read."""
+"""The shipped mutants, in the files ``FILES``, validated when they are read."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Edit(Table):
 class Mutant(Table):
     """A mutant.
 
-    rules: the rules of the catalogue whose guard it removes. scenario: where it is killed. expect: the
-    properties that fail there, each judged alone, so that the counterexample shows what is at stake and not
-    only its first symptom. equivalent: why nothing can fail; then nothing may. bug: the historical bug
-    of Kafka (``historical_bugs.toml``) that it brings back.
+    rules: the rules of the catalogue whose guard it removes. scenario: the one that kills it. expect: the
+    properties that fail there, each judged alone, so that the counterexample shows the consequence and not
+    only its first symptom. equivalent: the reason why nothing can fail; then nothing may. bug: the historical
+    bug of Kafka (``historical_bugs.toml``) that it brings back.
     """
 
     id: Name

@@ -1,4 +1,4 @@
-"""Historical bugs of Apache Kafka, each with the rule that was missing and what brings it back.
+"""Historical bugs of Apache Kafka, each with the missing rule and the mutants that bring it back.
 
 The stories are in ``historical_bugs.toml``; a mutant names the bug that it brings back in ``mutants.toml``.
 """
@@ -28,9 +28,10 @@ FILE = "historical_bugs.toml"
 class Bug(BaseModel):
     """A historical bug of Apache Kafka.
 
-    also: other issues of the same bug. kind: what it endangered. story: what went wrong. missing: the rule
-    that Kafka lacked. shows: the property whose counterexample tells the story; ``None``: the last of
-    those that the first mutant violates. outside: why no mutant of the reference brings it back.
+    also: other issues of the same bug. kind: the endangered guarantee. story: the course of the bug. missing:
+    the rule that Kafka lacked. shows: the property whose counterexample shows the story; ``None``: the last
+    of those that the first mutant violates. outside: the reason why no mutant of the reference brings it
+    back.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -49,7 +50,7 @@ class Bug(BaseModel):
         return tuple(each for each in catalogue.shipped().values() if each.bug == self.id)
 
     def best(self, results: Iterable[Result]) -> tuple[Result, Run] | None:
-        """Of its mutants' results the one whose counterexample tells the story, and that exploration."""
+        """The result of its mutants whose counterexample shows the story, with that exploration."""
         found = [(result, run) for result in results for run in result.runs if run.property == run.judged]
         for result, run in found:
             if run.judged == self.shows:
@@ -123,7 +124,7 @@ def _row(bug: Bug, results: Sequence[Result]) -> str:
 
 
 def story(bug: Bug) -> Iterator[str]:
-    """What the page says of a bug without having run anything."""
+    """The part of the page about a bug that needs no run."""
     yield f"## {bug.id}"
     yield ""
     also = f" (with {', '.join(bug.also)})" if bug.also else ""

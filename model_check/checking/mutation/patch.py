@@ -48,7 +48,7 @@ def _apply(source: str, edit: Edit, mutant: str) -> str:
 
 
 def region(source: str, edit: Edit, mutant: str) -> tuple[int, int]:
-    """Where in ``source`` the edit may apply: the whole, or the one function that it names."""
+    """The part of ``source`` to which the edit may apply: the whole, or the one function that it names."""
     if edit.function is None:
         return 0, len(source)
     if edit.function in (regions := _functions(source)):
@@ -67,7 +67,7 @@ def _dumped(source: str) -> str:
 
 @lru_cache(maxsize=64)
 def _functions(source: str) -> dict[str, tuple[int, int]]:
-    """By name where each function begins and ends; of those with one name the first that is met."""
+    """By name the first and last line of each function; of several with one name those of the first."""
     starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
     found: dict[str, tuple[int, int]] = {}
     for node in ast.walk(ast.parse(source)):
@@ -100,7 +100,7 @@ def source_of(module: str, mutant: str) -> str:
 
 
 def file_of(module: str, mutant: str) -> str:
-    """What tracebacks call the edited source of ``module``."""
+    """The file name of the edited source of ``module`` in tracebacks."""
     return f"<{module}, mutant {mutant}>"
 
 
@@ -128,7 +128,7 @@ class MutatingFinder(MetaPathFinder):
 
 
 class _MutatingLoader(Loader):
-    """Executes edited source; nothing of it is cached as bytecode."""
+    """Executes edited source; none of it is cached as bytecode."""
 
     def __init__(self, finder: MutatingFinder, original: InspectLoader) -> None:
         self.finder = finder

@@ -1,8 +1,8 @@
-"""The process that the workers of a mutation campaign are forked from.
+"""The process from which the workers of a mutation campaign are forked.
 
-``python -m kraftcheck.checking.mutation.server`` is asked with ``{"arguments": [...], "seconds": S}``: those
-of a worker, and what it may take. It answers with ``found``, what the worker wrote, ``in_time``, whether it
-ended by itself, and its ``status`` (negative: the signal that ended it). ``--tell``: say when compiling.
+``python -m kraftcheck.checking.mutation.server`` receives ``{"arguments": [...], "seconds": S}``: those of a
+worker, and its time limit. It answers with ``found``, the output of the worker, ``in_time``, whether it ended
+by itself, and its ``status`` (negative: the signal that ended it). ``--tell``: report when it compiles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def answer(image: Image, request: str, caller: int) -> dict[str, Any]:
-    """What a worker finds, in a process of its own, which ends when ``caller`` is closed."""
+    """The result of a worker, in a process of its own, which ends when ``caller`` is closed."""
     from kraftcheck.checking.mutation import worker
 
     asked = json.loads(request)
@@ -36,7 +36,7 @@ def answer(image: Image, request: str, caller: int) -> dict[str, Any]:
 
 
 def ready() -> Callable[[str, int], dict[str, Any]]:
-    """Import and compile what all forked processes need; what answers requests.
+    """Import and compile everything that all forked processes need; the function that answers requests.
 
     They are imported here, where :func:`forks.serve` reports that memory is short, not with this module.
     """

@@ -1,7 +1,7 @@
-"""Guards of brokers and their controller that the edit of no mutant touches, and why not.
+"""Guards of brokers and their controller that no mutant's edit touches, with the reasons.
 
-The reasons are in ``unmutated_guards.toml``. A guard is touched by an edit of its condition, or of what it
-lets happen, as far as no guard within decides on that.
+The reasons are in ``unmutated_guards.toml``. An edit touches a guard if it changes its condition, or code
+that it guards and that no inner guard decides on.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Line = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"
 
 
 class Reason(Table):
-    """Why no mutant touches some guards; each as :func:`key` says it.
+    """The reason why no mutant touches some guards; each in the form of :func:`key`.
 
-    kind: ``form``, which form of the protocol, which message or which event this is, where the other way
-    raises; ``same``, nothing can be different in the model; ``test``, nothing that is judged is different,
-    and ``test``, the name of a test, fails where the condition is ``becomes``.
+    kind: ``form``, the guard distinguishes forms of the protocol, messages or events, and the other branch
+    raises; ``same``, nothing can differ in the model; ``test``, nothing that is judged differs, and ``test``,
+    the name of a test, fails if the condition is replaced by ``becomes``.
     """
 
     kind: Literal["form", "same", "test"]
@@ -50,7 +50,7 @@ class _File(Table):
 
 
 def key(guard: Guard) -> str:
-    """What stays the same where lines move: file, function and condition."""
+    """The identity of a guard that does not change when lines move: file, function and condition."""
     return f"{guard.place.partition('/')[2].partition(':')[0]} {guard.function}: {guard.text}"
 
 
@@ -76,7 +76,7 @@ def touched(mutants: Iterable[Mutant]) -> frozenset[str]:
 
 
 def _lines(edit: Edit, mutant: str) -> set[int]:
-    """The lines of the module that are not afterwards what they were before; none where lines are added."""
+    """The lines of the module that the edit changes; none where it adds lines."""
     source = patch.source_of(edit.module, mutant)
     find, replace = edit.find, edit.replace
     begin = _same(find, replace)
@@ -89,7 +89,7 @@ def _lines(edit: Edit, mutant: str) -> set[int]:
 
 
 def _same(one: str, other: str) -> int:
-    """How far two texts agree."""
+    """The length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 

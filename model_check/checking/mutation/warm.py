@@ -1,10 +1,10 @@
 """Making a mutant in a process that has already imported the reference.
 
-To import all that explores a scenario takes longer than to explore most mutants. A server therefore imports
-it once, and each process that is forked from it replaces the code of the functions that its mutant edits.
-That equals an import of the edited source if the edit changes only bodies of functions, and none of these
-functions ran during the import. For any other mutant the process drops every module that may depend on the
-reference, and imports it again.
+Importing everything needed to explore a scenario takes longer than exploring most mutants. A server therefore
+imports it once, and each process that is forked from it replaces the code of the functions that its mutant
+edits. That equals an import of the edited source if the edit changes only bodies of functions, and none of
+these functions ran during the import. For any other mutant the process drops every module that may depend on
+the reference, and imports it again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kraftcheck.support.places import REFERENCE
 
 
 class Place(NamedTuple):
-    """Where a function is defined: the line of its first decorator or of ``def``."""
+    """The place of a function's definition: the line of its first decorator or of ``def``."""
 
     module: str
     line: int
@@ -36,7 +36,7 @@ class _Body(NamedTuple):
 
 @dataclass(frozen=True)
 class Image:
-    """A process with the reference imported: ``before``, the modules that were there without it;
+    """A process with the reference imported: ``before``, the modules that were loaded before it;
     ``functions``, those of the reference by place; ``ran``, the places of those that ran during the import.
     """
 
@@ -46,8 +46,8 @@ class Image:
 
     def become(self, module: str, source: str, changed: str, file: str) -> bool:
         """Replace the code of the functions of ``module`` in whose bodies its ``source`` and the text
-        ``changed`` differ; ``file`` is what tracebacks call the new code. False: nothing was replaced, since
-        only an import of ``changed`` has the same effect.
+        ``changed`` differ; ``file`` is the name of the new code in tracebacks. False: nothing was replaced,
+        since only an import of ``changed`` has the same effect.
         """
         old, new = ast.parse(source), ast.parse(changed)
         codes = _codes_by_line(compile(changed, file, "exec"))
@@ -69,7 +69,7 @@ class Image:
         return True
 
     def forget(self) -> None:
-        """Drop the modules that were imported with the reference, but for those of libraries."""
+        """Drop the modules that were imported with the reference, except those of libraries."""
         ours = {name for name in sys.modules if name.partition(".")[0] == "kraftcheck"}
         for name in ours - self.before:
             del sys.modules[name]
@@ -80,7 +80,7 @@ class Image:
 
 
 def image(load: Callable[[], None]) -> Image:
-    """The process after ``load``, which imports the reference and whatever uses it."""
+    """The process after ``load``, which imports the reference and all modules that use it."""
     before = frozenset(sys.modules)
     ran: set[Place] = set()
 
@@ -101,7 +101,7 @@ def image(load: Callable[[], None]) -> Image:
 
 
 def _take_bodies(tree: ast.AST) -> list[_Body]:
-    """The outermost functions below ``tree``, in order; their bodies are taken out of it."""
+    """The outermost functions below ``tree``, in order; their bodies are removed from it."""
     found = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None, stream: TextIO = sys.stdout, image: Image | None = None) -> int:
-    """Run the worker with ``argv``, which writes to ``stream``; 0 if all explorations came to a result.
+    """Run the worker with ``argv``, which writes to ``stream``; 0 if all explorations had a result.
 
     ``image``: this process has imported the reference.
     """
@@ -100,7 +100,7 @@ def _mutant(
 def become(mutant: catalogue.Mutant, image: Image | None = None) -> None:
     """Make this process use ``mutant`` instead of the reference. Raises InputError.
 
-    ``image``: the process as it was forked, with the reference imported; ``None``: nothing of it is imported
+    ``image``: the process as it was forked, with the reference imported; ``None``: none of it is imported
     yet.
     """
     if image is not None:
@@ -129,7 +129,7 @@ def _never_imported(mutant: catalogue.Mutant, modules: set[str]) -> InputError:
 
 
 def load() -> None:
-    """Import the reference, and what explores scenarios of all kinds."""
+    """Import the reference, and the modules that explore scenarios of all kinds."""
     for name in ("engine.simulate", "checking.run", "traces.brief", "traces.terminal"):
         import_module(f"kraftcheck.{name}")
 
@@ -137,8 +137,8 @@ def load() -> None:
 def judging(scenario: Scenario, name: str | None) -> Scenario:
     """``scenario`` judging ``name`` alone: a safety property, or one of its goals or *eventually* properties.
 
-    ``None``: all the properties that it judges anyway, without the goals. What a finding shows of deaths is
-    known in each case.
+    ``None``: all the properties that it judges anyway, without the goals. Exits that a finding shows are
+    ignored in each case.
     """
     eventually = tuple(each for each in scenario.check.eventually if each.property == name)
     nothing = {"properties": (), "only": (), "without": (), "goals": (), "eventually": ()}
@@ -180,7 +180,7 @@ def verdict(result: CheckResult) -> str:
 
 
 class Violated(NamedTuple):
-    """What is violated, and the steps of the counterexample; ``None``: there is none, as of goals."""
+    """The violated property, and the steps of the counterexample; ``None``: there is none, as of goals."""
 
     property: str
     kind: Literal["safety", "eventually", "goal"]
@@ -188,8 +188,8 @@ class Violated(NamedTuple):
 
 
 def violated(result: CheckResult) -> list[Violated]:
-    """What is violated: properties, those of safety by their length and first, and then goals that were not
-    reached, be it because a violation ended the exploration.
+    """The violations: properties, safety properties first and by length, and then goals that were not
+    reached, possibly because a violation ended the exploration.
     """
     found = result.exploration
     safety = sorted(found.violations, key=lambda violation: violation.depth)

@@ -16,7 +16,7 @@ from kraftcheck.support.errors import InputError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Answer questions from standard input on standard output until there are no more."""
+    """Answer questions from standard input on standard output until the input ends."""
     parser = argparse.ArgumentParser(prog="kraftcheck.evidence.adapters.adapter", description=__doc__)
     parser.add_argument("--mutant", metavar="ID", help="run this mutant of the reference instead")
     arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""What an adapter says: the handshake and the answers, read strictly where the driver relies on them.
+"""The lines of an adapter: the handshake and the answers, read strictly where the driver relies on them.
 
 The types of their lines are types of msgspec; :func:`schema` gives them as a JSON Schema.
 """
@@ -22,12 +22,12 @@ from kraftcheck.support.errors import InputError
 
 
 def _one_of(words: tuple[str, ...]) -> Meta:
-    """For the schema alone; the sentence about another word lists those that are known."""
+    """For the schema alone; the error for an unknown word lists the known ones."""
     return Meta(extra_json_schema={"enum": list(words)})
 
 
 class _Shown(Struct):
-    """What the adapter supports, and what it shows of a step."""
+    """The kinds of steps that the adapter supports, and the parts of a step that it shows."""
 
     events: list[Annotated[str, _one_of(EVENTS)]]
     effects: list[Annotated[str, _one_of(EFFECTS)]]
@@ -51,7 +51,7 @@ _Effect = Annotated[
 
 
 class _Line(Struct):
-    """The answer to a step: effects in order and the state afterwards, or why there is none."""
+    """The answer to a step: effects in order and the state afterwards, or the reason why there is none."""
 
     id: int
     effects: list[_Effect] = []
@@ -73,11 +73,11 @@ def schema() -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an adapter says of itself.
+    """An adapter's description of itself.
 
-    name: what the implementation calls itself. events: the kinds of steps it supports; effects and state:
-    what it can show; ordered: whether its effects come in the order in which they happened. not_known: what
-    else it says of itself, which nobody reads.
+    name: the implementation's name for itself. events: the kinds of steps it supports; effects and state: the
+    parts it can show; ordered: whether its effects come in the order in which they happened. not_known: its
+    other statements about itself, which the driver ignores.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Capabilities:
     not_known: tuple[str, ...] = ()
 
     def missing(self) -> Mapping[str, tuple[str, ...]]:
-        """What the adapter does not support or show, by kind."""
+        """The parts that the adapter does not support or show, by kind."""
         found = {
             "events": tuple(name for name in EVENTS if name not in self.events),
             "effects": tuple(name for name in EFFECTS if name not in self.effects),
@@ -99,8 +99,8 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a step: effects in order and the state afterwards, as they came; ``unsupported``: why the
-    adapter cannot take this step.
+    """The answer to a step: effects in order and the state afterwards, as they came; ``unsupported``: the
+    reason why the adapter cannot take this step.
     """
 
     effects: tuple[dict[str, Json], ...]
@@ -172,7 +172,7 @@ def _wrong(error: InputError) -> AdapterError:
 
 
 def _require_numbers(where: str, value: Json) -> None:
-    """Raise InputError if there is a number in ``value``, at any depth, that no field of Kafka can hold."""
+    """Raise InputError if ``value`` has, at any depth, a number that no field of Kafka can hold."""
     left = [value]
     while left:
         found = left.pop()

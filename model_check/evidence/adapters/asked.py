@@ -1,4 +1,4 @@
-"""The reference under a sequence of stimuli: what is asked of an adapter and what it must do."""
+"""The reference under a sequence of stimuli: the questions to an adapter and the steps that it must take."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ from kraftcheck.reference.step import Outcome, start, step
 #: The effects that change the disk.
 ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
 
-#: The correlation id of an answer that nobody awaits.
+#: The correlation id of an answer that no request awaits.
 STALE = -1
 
 
 def times_of(protocol: Protocol) -> Times:
-    """The times under which a replica is driven: production's defaults, and what the protocol sets."""
+    """The times under which a replica is driven: Kafka's defaults, and those that the protocol sets."""
     return Times(fetch_timeout=protocol.fetch_timeout_ms, request_timeout=protocol.request_timeout_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One step: the stimulus as it happens (an event with ids and time), and what the reference does.
+    """One step: the stimulus as it happens (an event with ids and time), and the result of the reference.
 
-    before: the replica before it, ``None`` where no process runs. outcome: ``None`` for a crash. disk: what
-    a start finds. position: the number of the stimulus in its sequence.
+    before: the replica before it, ``None`` where no process runs. outcome: ``None`` for a crash. disk: the
+    disk that a start finds. position: the number of the stimulus in its sequence.
     """
 
     position: int
@@ -101,7 +101,7 @@ class Asking:
         self._sent: dict[int, list[int | None]] = {}
 
     def questions(self) -> Iterator[Question]:
-        """The steps in order; a stimulus that finds nothing to happen to is passed over."""
+        """The steps in order; a stimulus without a possible target is skipped."""
         for position, stimulus in enumerate(self.sequence.stimuli):
             question = self._ask(position, stimulus)
             if question is not None:
@@ -148,14 +148,14 @@ class Asking:
         return self._poll(replica, stimulus) if isinstance(stimulus, Poll) else stimulus
 
     def _late(self, replica: Replica, stimulus: LateResponse) -> ResponseReceived | None:
-        """The answer with the id of the last request to this node that is not awaited any more."""
+        """The answer with the id of the last request to this node that is no longer awaited."""
         awaited = [each.correlation for each in replica.connections if each.awaiting]
         old = [each for each in self._sent.get(stimulus.source, ()) if each not in awaited]
         response = as_sent(stimulus.response)
         return ResponseReceived(stimulus.source, response, old[-1], self.now) if old else None
 
     def _poll(self, replica: Replica, poll: Poll) -> Poll:
-        """The poll at a time at which the timers that it names have run out, and all others by then too."""
+        """The poll at a time at which the named timers have expired, and by then all others."""
         running = running_timers(replica)
         for timer in poll.expired:
             if timer in running:
@@ -186,8 +186,8 @@ class Asking:
 
 
 def as_sent(response: Response) -> Response:
-    """``response`` as it arrives: with a top-level error nothing else, a leader's endpoints with its id; that
-    to UpdateRaftVoter has no other error than its one.
+    """``response`` as it arrives: with a top-level error it has no other fields, an endpoint of the leader
+    comes with its id; an UpdateRaftVoter response has its one error only.
     """
     if not isinstance(response, EpochResponse):
         return response

@@ -1,8 +1,8 @@
-"""What an adapter shows of a step against what the reference does.
+"""The steps that an adapter shows compared with those of the reference.
 
-Compared is what the adapter says it can show. Left aside on both sides: fields of messages that the reference
-has no notion of, the order of messages that leave together, texts of failures, and the exact value of random
-times, of which the range is compared.
+The comparison covers the parts that the adapter can show, as it reports. Left out on both sides: fields of
+messages that the reference does not model, the order of messages that leave together, texts of failures, and
+the exact value of random times, of which the range is compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kraftcheck.evidence.recordings.state import UNORDERED
 from kraftcheck.evidence.recordings.wire import ERROR_TEXT
 from kraftcheck.evidence.recordings.wire_codec import ZERO_UUID
 
-#: Fields of Kafka's messages that say nothing about the quorum protocol.
+#: Fields of Kafka's messages that do not concern the quorum protocol.
 NOT_COMPARED = frozenset({
     "throttleTimeMs", "sessionId", "sessionEpoch", "minBytes", "maxBytes", "partitionMaxBytes",
     "isolationLevel", "rackId", "rack", "forgottenTopicsData", "abortedTransactions", "preferredReadReplica",
@@ -25,7 +25,7 @@ NOT_COMPARED = frozenset({
     "unalignedRecords", "recordsSizeInBytes", ERROR_TEXT,
 })  # fmt: skip
 
-#: What an absent field of a message means: Kafka's writers leave out tagged fields at their default.
+#: The meaning of an absent field of a message: Kafka's writers leave out tagged fields at their default.
 DEFAULTS: Mapping[str, Json] = {
     "clusterId": None,
     "voterId": -1,
@@ -61,7 +61,7 @@ DEFAULTS: Mapping[str, Json] = {
 #: Lists that no rule orders, by the object that they are in.
 _UNORDERED = UNORDERED | {"snapshot.voters"}
 
-#: Effects whose order among each other is compared, and those that are compared kind by kind.
+#: Effects that are compared in order, and those that are compared kind by kind.
 MESSAGES = frozenset({"request", "response"})
 ON_DISK = ("persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot")
 IN_ORDER = MESSAGES | {*ON_DISK, "stop", "fatal"}
@@ -72,7 +72,7 @@ Effect = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place where expected and found differ; ``None``: nothing there."""
+    """A place where expected and found differ; ``None``: no value there."""
 
     field: str
     expected: Json
@@ -86,7 +86,9 @@ def compare(
     found_effects: Sequence[Effect],
     found_state: Mapping[str, Json],
 ) -> Iterator[Difference]:
-    """Where an answer differs from what was expected, in effects and state. Raises nothing for any JSON."""
+    """The places where an answer differs from the expected one, in effects and state. Raises nothing for any
+    JSON.
+    """
     expected = [effect for effect in effects if effect["effect"] in capabilities.effects]
     found = [effect for effect in found_effects if effect["effect"] in capabilities.effects]
     yield from _compare_order(_in_order(expected), _in_order(found), ordered=capabilities.ordered)
@@ -101,7 +103,7 @@ def compare(
 
 
 def _in_order(effects: Sequence[Effect]) -> list[Effect]:
-    """The effects whose order counts; appends that follow each other are one."""
+    """The effects whose order counts; consecutive appends are one."""
     joined: list[Effect] = []
     for effect in effects:
         if effect["effect"] not in IN_ORDER:
@@ -135,11 +137,11 @@ def _compare_order(expected: list[Effect], found: list[Effect], *, ordered: bool
         differences = list(_compare_group(mine, theirs))
         yield from differences
         if differences and [e["effect"] for e in mine] != [e["effect"] for e in theirs]:
-            return  # what follows is shifted
+            return  # the effects after this one are shifted
 
 
 def _groups(effects: list[Effect]) -> list[list[Effect]]:
-    """Messages that leave together are one group: which of them goes first follows no rule."""
+    """Messages that leave together are one group: no rule fixes which of them leaves first."""
     groups: list[list[Effect]] = []
     for effect in effects:
         together = bool(groups) and effect["effect"] in MESSAGES and groups[-1][0]["effect"] in MESSAGES
@@ -214,7 +216,9 @@ def _compare_kind(kind: str, expected: list[Effect], found: list[Effect]) -> Ite
 
 
 def _compare_timers(expected: list[Effect], found: list[Effect]) -> Iterator[Difference]:
-    """The last time that each timer was armed; one that merely runs on may be reported or not."""
+    """The last time that each timer was armed; an adapter may report a timer that continues to run, or
+    not.
+    """
     mine, theirs = _last_armed(expected), _last_armed(found)
     for timer in [*mine, *(timer for timer in theirs if timer not in mine)]:
         wanted = mine.get(timer, "not armed")
@@ -241,7 +245,7 @@ def _last_armed(effects: list[Effect]) -> dict[str, Json]:
 def compare_values(expected: Json, found: Json, path: str, *, exact: bool = False) -> Iterator[Difference]:
     """The innermost places where two JSON values differ. ``exact``: no field of an object may be missing or
     unknown; else the defaults of Kafka's messages hold, and fields that the reference does not know are
-    passed over.
+    skipped.
     """
     if isinstance(expected, dict) and isinstance(found, dict):
         inside = path.rpartition(" ")[2].rpartition(".")[2]
@@ -262,7 +266,7 @@ def compare_values(expected: Json, found: Json, path: str, *, exact: bool = Fals
 
 
 def unknown_fields(expected: Json, found: Json) -> frozenset[str]:
-    """Names of fields in ``found`` that were passed over because the reference does not know them."""
+    """Names of fields in ``found`` that were skipped because the reference does not know them."""
     names: set[str] = set()
     if isinstance(expected, dict) and isinstance(found, dict):
         names.update(name for name in found if name not in expected and name not in DEFAULTS)

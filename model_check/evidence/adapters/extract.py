@@ -1,4 +1,4 @@
-"""What happens to one replica in a behaviour of a whole quorum, and how it comes into its initial state."""
+"""The events at one replica in a behaviour of a whole quorum, and the path to its initial state."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from kraftcheck.traces.walk import Taken
 def sequences(
     system: KRaftSystem, scenario: KRaftScenario, name: str, taken: Sequence[Taken]
 ) -> Iterator[DriveSequence]:
-    """The sequence of each replica to which something happens in a behaviour.
+    """The sequence of each replica that takes steps in a behaviour.
 
-    A replica whose initial state no sequence of events brings about is driven from its first start on.
+    A replica whose initial state no sequence of events leads to is driven from its first start on.
     """
     path = tuple(each.option for each in taken)
     for component, identity in enumerate(system.identities):
@@ -53,7 +53,7 @@ def sequences(
 def _opening(
     system: KRaftSystem, scenario: KRaftScenario, component: int, identity: Replica, begun: Node
 ) -> tuple[Disk, tuple[Stimulus, ...] | None]:
-    """The first disk of a replica and what happens to it before the behaviour begins."""
+    """The first disk of a replica and the events at it before the behaviour begins."""
     if begun.replica is None:
         return begun.disk, ()
     replicas = scenario.replicas
@@ -67,7 +67,7 @@ def _opening(
 def _happenings(
     system: KRaftSystem, component: int, taken: Sequence[Taken]
 ) -> Iterator[tuple[int, Stimulus]]:
-    """What happens to a replica, each with the number of the step of the behaviour."""
+    """The events at a replica, each with the number of its step in the behaviour."""
     for number, each in enumerate(taken, 1):
         if each.step.path.component != component or each.step.path.kind == "lose":
             continue
@@ -104,7 +104,7 @@ def _stimulus(replica: Replica | None, event: Event) -> Stimulus:
 
 
 def _undone(execution: Execution | None, completed: int) -> int:
-    """How many changes of the disk never happened."""
+    """The number of changes of the disk that never happened."""
     if execution is None:
         return 0
     left = execution.effects[completed:]
@@ -117,7 +117,7 @@ def _from_first_start(found: list[tuple[int, Stimulus]]) -> list[tuple[int, Stim
 
 
 def _disk_before(taken: Sequence[Taken], found: list[tuple[int, Stimulus]], component: int) -> Disk:
-    """What the first process that is driven finds: the disk as of the step in which it starts."""
+    """The disk that the first driven process finds: the disk as of the step in which it starts."""
     if not found:
         return Disk()
     number = found[0][0]
@@ -134,6 +134,6 @@ def reached(sequence: DriveSequence) -> Replica | None:
 
 
 def shortened(sequence: DriveSequence, stimuli: Sequence[int]) -> DriveSequence:
-    """``sequence`` with the stimuli of these numbers only; it belongs to no behaviour any more."""
+    """``sequence`` with the stimuli of these numbers only; it no longer belongs to a behaviour."""
     kept = tuple(sequence.stimuli[index] for index in stimuli)
     return replace(sequence, stimuli=kept, origin=None)

@@ -1,7 +1,7 @@
 """Sequences as files, and sequences taken from trace files.
 
 A sequence file is JSON with ``"format": "kraftcheck-drive-sequence"``; its values have the form of
-:mod:`kraftcheck.support.codec`. Reading refuses, with the place in the file, whatever does not belong there.
+:mod:`kraftcheck.support.codec`. Reading rejects every unexpected value, with its place in the file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FORMAT, VERSION = "kraftcheck-drive-sequence", 1
 
 
 def encode(sequence: DriveSequence) -> dict[str, Json]:
-    """``sequence`` as JSON data, without where it comes from."""
+    """``sequence`` as JSON data, without its origin."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -144,7 +144,7 @@ def _of_trace(trace: Trace, path: Path) -> list[DriveSequence]:
     return list(sequences(system, scenario, path.stem, walk.taken))
 
 
-# The behaviour that a difference lies in.
+# The behaviour that contains a difference.
 
 
 def behaviour(sequence: DriveSequence, position: int) -> Trace | None:

@@ -1,4 +1,4 @@
-"""Sequences that cover what the replicas of scenarios do: few, and from shortest behaviours."""
+"""Sequences that cover the steps of the replicas of scenarios: few, and from shortest behaviours."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.traces.build import details
 from kraftcheck.traces.walk import Taken, Walk
 
-#: Switches of the protocol that are configuration to an implementation: it is told them when it starts.
+#: Switches of the protocol that are configuration to an implementation: it receives them at its start.
 CONFIGURED = ("fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms")
 
-#: How far each scenario is explored, in distinct states.
+#: The number of distinct states up to which each scenario is explored.
 MAX_STATES = 100_000
-#: Why a scenario or a replica gives no sequence.
+#: The reasons why a scenario or a replica gives no sequence.
 LED = "it begins with a leader that is in office already (initial-leader)"
 NO_WAY = "nothing leads an implementation into the state in which it begins"
 
 
 @dataclass(slots=True)
 class Generated:
-    """What was generated.
+    """The generated sequences.
 
-    sequences: in the order in which they are to be driven. deeds: the different things that they show.
-    incomplete: scenarios that were not explored whole. left_out: why a scenario or replica gives nothing.
+    sequences: in the order in which they are to be driven. deeds: the coverage targets that they reach.
+    incomplete: scenarios that were not explored whole. left_out: the reason why a scenario or replica gives
+    nothing.
     """
 
     sequences: list[DriveSequence] = field(default_factory=list)
@@ -55,8 +56,9 @@ def generate(
     max_states: int = MAX_STATES,
     progress: Callable[[str], None] | None = None,
 ) -> Generated:
-    """Sequences that show everything that the replicas of ``scenarios`` do under the protocol ``preset`` with
-    ``switches`` changed; what a scenario says of the protocol itself is passed over, except how it fetches.
+    """Sequences that reach every coverage target of the replicas of ``scenarios`` under the protocol
+    ``preset`` with ``switches`` changed. A scenario's own choice of protocol is ignored, except its way of
+    fetching.
 
     ``seed`` decides in which order equally long behaviours are tried. Raises InputError for a scenario that
     contradicts itself.
@@ -84,7 +86,7 @@ def generate(
 def _under(scenario: KRaftScenario, preset: str, switches: Mapping[str, str | bool | int]) -> KRaftScenario:
     kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
     choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
-    # A disk that is replaced is nothing that happens to a process, and time is the driver's own.
+    # A replaced disk is no event at a process, and time is the driver's own.
     budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0, "ticks": 0})
     return scenario.model_copy(update={"protocol": choice, "budgets": budgets})
 
@@ -116,7 +118,7 @@ def _walk(system: KRaftSystem, witness: Witness) -> list[Taken]:
 def _add(
     found: Generated, scenario: KRaftScenario, system: KRaftSystem, name: str, taken: list[Taken]
 ) -> None:
-    """Add the replicas that do something new in a behaviour."""
+    """Add the replicas that reach a new coverage target in a behaviour."""
     done: dict[int, set[str]] = {}
     for each in taken:
         component = each.step.path.component

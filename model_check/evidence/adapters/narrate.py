@@ -1,4 +1,4 @@
-"""The steps of one replica in words, as ``kraftcheck trace show`` tells them."""
+"""The steps of one replica in words, as ``kraftcheck trace show`` prints them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kraftcheck.systems.kraft.words import FOLLOWING
 from kraftcheck.traces.view import describe
 from kraftcheck.traces.words import compare_nodes, label
 
-#: Fields that follow from what is shown anyway, or are known to the driver only.
+#: Fields that follow from other shown fields, or are known to the driver only.
 _LEFT_OUT = FOLLOWING | {"voters", "process", "next correlation"}
 
 
@@ -25,7 +25,7 @@ def questions_until(sequence: DriveSequence, position: int) -> list[Question]:
 
 
 def head(question: Question, replica: int) -> str:
-    """What happens, in a few words."""
+    """The event, in a few words."""
     event = question.event
     if isinstance(event, Start):
         return "the process starts"
@@ -44,7 +44,7 @@ def head(question: Question, replica: int) -> str:
 
 
 def lines(question: Question, replica: int, *, verbose: bool = False) -> Iterator[str]:
-    """What the reference does in a step: fields that change, messages, the rules that decide."""
+    """The result of the reference in a step: changed fields, messages, the rules that decide."""
     outcome = question.outcome
     if outcome is None:
         return

@@ -1,7 +1,8 @@
-"""Single events beyond what a working quorum sends: every situation of the decision tables, and bad messages.
+"""Single events that a working quorum does not send: every situation of the decision tables, and bad
+messages.
 
 An implementation meets them when a peer is faulty, very old or of another cluster. Each probe leads a replica
-into a role and then gives it one event; of those that the reference decides alike one is kept.
+into a role and then gives it one event; of those that the reference decides in the same way one is kept.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 
-#: The cluster that bad requests come from, and the one that they come to.
+#: The cluster of bad requests, and the cluster that receives them.
 _THEIRS, _OURS = "another-cluster", "this-cluster"
 
-#: What follows the event: what it has changed shows in what the replica does next.
+#: The events after the probe: its effect shows in the next steps of the replica.
 _AFTERWARDS = (Poll(), Poll((Timer.ELECTION, Timer.FETCH)), Poll())
 
 Probe = tuple[str, Replica, Event | str]
@@ -84,7 +85,7 @@ def probes(protocol: Protocol) -> Iterator[DriveSequence]:
 
 
 def _likely(protocol: Protocol, replica: Replica, event: Event | str) -> Deed:
-    """What the reference does if the replica is just like this."""
+    """The result of the reference if the replica is in exactly this state."""
     asked = "start" if isinstance(event, str) else event
     before = replica if isinstance(event, str) else expecting_answer(replica, event)
     outcome = ask(protocol, before, asked).outcome  # type: ignore[arg-type]
@@ -94,7 +95,7 @@ def _likely(protocol: Protocol, replica: Replica, event: Event | str) -> Deed:
 
 
 def _compared(replica: Replica, event: Event) -> str:
-    """How the content of a Fetch response compares with the log; few rules decide many cases."""
+    """The comparison of a Fetch response's content with the log; few rules decide many cases."""
     fetched = isinstance(event, ResponseReceived) and isinstance(event.response, FetchResponse)
     return situation(replica, event) if fetched else ""
 
@@ -106,7 +107,7 @@ def _summary(before: Replica | None, kind: str, outcome: Outcome) -> Deed:
 
 
 def _deed(sequence: DriveSequence) -> Deed | None:
-    """What it does in the sequence, at the step that is probed."""
+    """The result in the sequence, at the probed step."""
     for question in Asking(sequence).questions():
         if question.position == len(sequence.stimuli) - len(_AFTERWARDS) - 1:
             assert question.outcome is not None
@@ -118,7 +119,7 @@ def _deed(sequence: DriveSequence) -> Deed | None:
 
 
 def _sequences(protocol: Protocol, replica: Replica, event: Event | str) -> Iterator[DriveSequence]:
-    """The sequence of a probe, if anything leads to its situation."""
+    """The sequence of a probe, if a path to its situation is known."""
     identity = replace(
         replica, endpoints=replica.endpoints or (Endpoint("CONTROLLER", f"node-{replica.id}", 9093),)
     )
@@ -141,7 +142,7 @@ def _from_tables() -> Iterator[Probe]:
 
 
 def _replicas() -> Iterator[Replica]:
-    """A replica in each role, knowing a leader where it can, fetched where it can; and an observer."""
+    """A replica in each role, with a known leader and with a fetch where possible; and an observer."""
     for words in ("unattached", "follower leader=3", "follower leader=3 fetched"):
         yield tables.read(f"{words} id=1 epoch=5 voters=2,3,4 log=2@2,2@3")
     for role in tables.ROLES:
@@ -215,7 +216,9 @@ def _responses(replica: Replica) -> Iterator[Response]:
 
 
 def _fetched(follower: Replica) -> Iterator[FetchResponse]:
-    """What a leader may send, and what none does: gaps, records of the future, cuts of committed ones."""
+    """Records that a leader may send, and ones that no leader sends: gaps, records of later epochs,
+    truncations of committed ones.
+    """
     epoch, end = follower.epoch, follower.log.end_offset
     for base, of_epoch, committed in itertools.product(
         (end - 1, end, end + 1), (4, 5, 6), (None, 0, 3, 4, 9)

@@ -1,4 +1,6 @@
-"""An adapter's process: one JSON line there, one JSON line back, and nothing it does can hang or hurt us."""
+"""An adapter's process: kraftcheck writes one JSON line and reads one back. The adapter cannot hang or harm
+kraftcheck.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ from typing import IO
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable
 
-#: The longest line that is read, and how much of standard error is kept.
+#: The longest line that is read, and the part of standard error that is kept.
 MAX_LINE_BYTES = 16 * 2**20
 MAX_ERROR_BYTES = 4096
 
-#: How long an adapter may take to end by itself, in seconds.
+#: The time that an adapter may take to end by itself, in seconds.
 GRACE_SECONDS = 1.0
 _CHUNK = 65536
 
 
 class AdapterError(InputError):
-    """The adapter does not keep to the protocol, or is gone: no verdict about the replica.
+    """The adapter breaks the protocol, or has ended: no verdict about the replica.
 
-    what: what it did, a predicate such as ``gave no answer``; last_words: the end of its standard error, to
-    follow where that was. Nothing of it can be taken by a terminal for a command.
+    what: its action, a predicate such as ``gave no answer``; last_words: the end of its standard error,
+    printed after the place. Neither contains characters that a terminal takes for a command.
     """
 
     def __init__(self, what: str, last_words: str = "") -> None:
@@ -36,7 +38,7 @@ class AdapterError(InputError):
         super().__init__(self.what + self.last_words)
 
     def placed(self, place: str) -> AdapterError:
-        """The same as a sentence that says where in the run it happened."""
+        """The same as a sentence that names the place in the run."""
         return AdapterError(f"the adapter {self.what}, {place}{self.last_words}.")
 
 
@@ -133,13 +135,13 @@ class AdapterProcess:
         except BlockingIOError:
             return unsent
         except BrokenPipeError:
-            unsent = b""  # it is gone, or will be: the end of its output tells
+            unsent = b""  # it has ended, or will: the end of its output shows it
         if not unsent:
             self._selector.unregister(self._stdin)
         return unsent
 
     def _read(self, stream: object) -> bool:
-        """Read what there is; whether the stream goes on."""
+        """Read the available data; whether the stream continues."""
         is_answer = stream is self._process.stdout
         try:
             data = os.read(stream.fileno(), _CHUNK)  # type: ignore[attr-defined]
@@ -201,7 +203,7 @@ class AdapterProcess:
                         stream.close()
 
     def _wait_for_end(self, seconds: float) -> None:
-        """Wait, reading what it still writes, so that it does not wait for us."""
+        """Wait and read the rest of its output, so that it does not block on writing."""
         deadline = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < deadline:
             if not self._selector.get_map():
@@ -220,7 +222,7 @@ def _signal_name(number: int) -> str:
 
 
 def _shown(data: bytes | bytearray) -> str:
-    """The first line that is not blank, in quotes; what is blank to a reader but not to us: as escapes."""
+    """The first line that is not blank, in quotes; characters that only look blank appear as escapes."""
     text = bytes(data).strip()[:200].decode(errors="replace")
     lines = text.strip().splitlines()
     shown = printable(lines[0]) if lines else ascii(text)[1:-1]

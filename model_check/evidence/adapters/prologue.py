@@ -1,6 +1,8 @@
-"""How a replica comes into a state that a scenario gives: a disk to start on, and what happens then.
+"""The path of a replica into a state that a scenario gives: a disk to start on, and the events after the
+start.
 
-An implementation cannot be put into the middle of things; it can only be started on a disk and be led there.
+An implementation cannot begin in an arbitrary state; the driver can only start it on a disk and lead it
+there.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ Attempt = tuple[Disk, tuple[Stimulus, ...]]
 
 
 def prologue(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
-    """A disk and stimuli that lead to ``target``; no stimuli if none are known that do."""
+    """A disk and stimuli that lead to ``target``; no stimuli if none are known that lead there."""
     for disk, stimuli in _attempts(target):
         found = _after(protocol, identity, disk, stimuli)
         if found is not None and _essence(found) == _essence(target):
@@ -71,7 +73,7 @@ def _after(
 
 
 def _attempts(target: Replica) -> Iterator[Attempt]:
-    """Ways that may lead to ``target``; what was asked of it last comes last."""
+    """Paths that may lead to ``target``; the most recent request to it comes last."""
     asked: tuple[Stimulus, ...] = (Shutdown(),) if target.shutting_down else ()
     for disk, stimuli in _ways(target):
         yield disk, (*stimuli, *asked)
@@ -123,7 +125,7 @@ def _announcement(target: Replica) -> Stimulus:
 
 
 def _leader(target: Replica, role: Leader) -> Iterator[Attempt]:
-    """Elected in its epoch, it appends what its log has of that epoch, and hears from its voters."""
+    """Elected in its epoch, it appends the records of that epoch in its log, and hears from its voters."""
     older = tuple(batch for batch in target.log.batches if batch.base_offset < role.epoch_start_offset)
     own = target.log.batches[len(older) :]
     log = log_of(older)
@@ -158,10 +160,10 @@ def _epoch_at(batches: tuple[Batch, ...], end_offset: int) -> int:
 
 
 def _essence(replica: Replica) -> tuple[object, ...]:
-    """What must be the same: what is durable, the role, and what the rules read of it.
+    """The parts that must be the same: the durable state, the role, and the fields of it that rules read.
 
     Not the high watermark of a leader: scenarios give leaders that have heard from a majority and do not know
-    yet what that commits, and no leader is ever in that state.
+    yet which offset that commits, and no leader is ever in that state.
     """
     role = replica.role
     more: object = None

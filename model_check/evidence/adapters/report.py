@@ -1,4 +1,4 @@
-"""What driving an adapter found, for people and for programs."""
+"""The result of driving an adapter, for people and for programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kraftcheck.support.terminal import console, entry, heading, say
 #: The version of the JSON form.
 FORMAT, VERSION = "kraftcheck-drive", 1
 
-#: What is never compared, whatever an adapter shows.
+#: The parts that are never compared, for any adapter.
 NEVER_COMPARED = (
     "the order of messages that leave together",
     "the texts of failures",
@@ -33,12 +33,11 @@ NEVER_COMPARED = (
 
 @dataclass(slots=True)
 class Report:
-    """What became of all sequences; see :class:`kraftcheck.evidence.adapters.session.Driven` for what is
-    counted.
+    """The outcome of all sequences; see :class:`kraftcheck.evidence.adapters.session.Driven` for the counts.
 
     failed: the first difference of each sequence that has one; shortened: the same, after the search for a
-    shorter sequence. not_driven: how many sequences were left when a limit or the first difference came.
-    incomplete, left_out: see :class:`kraftcheck.evidence.adapters.generate.Generated`.
+    shorter sequence. not_driven: the number of sequences left when a limit or the first difference was
+    reached. incomplete, left_out: see :class:`kraftcheck.evidence.adapters.generate.Generated`.
     """
 
     capabilities: Capabilities
@@ -72,12 +71,14 @@ class Report:
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """Rules that decided only steps of which the adapter shows nothing."""
+        """Rules that decided only steps that the adapter does not show."""
         return tuple(rule for rule in carried_out() if rule in self.decided and rule not in self.rules)
 
     @property
     def verdict(self) -> str:
-        """``differs``, ``undetermined`` (a limit came first, or nothing was compared) or ``agrees``."""
+        """``differs``, ``undetermined`` (a limit was reached first, or nothing was compared) or
+        ``agrees``.
+        """
         if self.failed:
             return "differs"
         return "undetermined" if self.limited or not self.compared else "agrees"

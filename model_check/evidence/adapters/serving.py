@@ -1,4 +1,4 @@
-"""The reference as an adapter of the drive protocol: an example for those who write one, and for tests."""
+"""The reference as an adapter of the drive protocol: an example for authors of adapters, and for tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kraftcheck.support.errors import InputError
 
 
 def serve(adapter: ReferenceAdapter, questions: TextIO, answers: TextIO) -> None:
-    """Answer line by line until told to exit. A question that makes no sense is answered with ``error``."""
+    """Answer line by line until the exit command. The answer to an invalid question is ``error``."""
     for number, line in enumerate(questions, 1):
         question = json.loads(line)
         if question.get("type") == "exit":
@@ -46,7 +46,7 @@ class ReferenceAdapter:
         self.replica: Replica | None = None
 
     def hello(self) -> dict[str, Any]:
-        """The handshake: everything can be shown."""
+        """The handshake: the adapter can show everything."""
         shown = {"events": list(EVENTS), "effects": list(EFFECTS), "state": list(STATE), "ordered": True}
         return {"protocol": PROTOCOL, "name": "reference", "capabilities": shown}
 

@@ -18,7 +18,7 @@ from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
 
-#: Why a step is passed over: the adapter could not tell the answer from one that is awaited.
+#: The reason to skip a step: the adapter could not distinguish the answer from one that is awaited.
 NOT_PAIRED = "with an answer that nobody awaits, before the adapter showed a correlation id"
 
 
@@ -28,7 +28,7 @@ class _LimitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A step in which the adapter does something else: the question, and where the answer differs."""
+    """A step in which the adapter differs: the question, and the differing places of the answer."""
 
     question: Question
     differences: tuple[Difference, ...]
@@ -36,12 +36,13 @@ class Failed:
 
 @dataclass(slots=True)
 class Driven:
-    """What became of one sequence.
+    """The outcome of one sequence.
 
-    steps: how many steps were taken, crashes included; compared: how many of them could have differed.
-    decided: the rules that decided a step; rules: in how many steps of which the adapter shows something.
-    skipped: steps that were not taken, by reason; not_known: fields of messages that were passed over.
-    failed: the step that differs, with which it ends. limited: the limit came before its end.
+    steps: the number of steps taken, crashes included; compared: the number of them that could have differed.
+    decided: the rules that decided a step; rules: for each, the number of steps that the adapter shows at
+    least in part. skipped: steps that were not taken, by reason; not_known: fields of messages that were
+    skipped. failed: the differing step, which ends the sequence. limited: the limit was reached before its
+    end.
     """
 
     sequence: DriveSequence
@@ -58,7 +59,7 @@ class Driven:
 class Session:
     """An adapter that has been greeted. ``steps`` counts the steps taken, at most ``limit`` of them.
 
-    Raises AdapterError if the adapter does not answer the greeting as it should.
+    Raises AdapterError if the adapter does not answer the greeting by the protocol.
     """
 
     def __init__(self, process: AdapterProcess, limit: int | None = None) -> None:
@@ -112,7 +113,7 @@ class Session:
         return f"from a step of the kind '{kind}' to the next start"
 
     def _is_lost(self, question: Question, correlations: dict[int | None, Json]) -> bool:
-        """Whether this is an answer that an adapter could not tell from one that is awaited."""
+        """Whether an adapter could not distinguish this answer from one that is awaited."""
         event = question.event
         if not isinstance(event, ResponseReceived):
             return False
@@ -123,7 +124,7 @@ class Session:
     def _ask(
         self, sequence: DriveSequence, question: Question, correlations: dict[int | None, Json]
     ) -> Answer | None:
-        """Put the question. ``None`` where there is nothing to say."""
+        """Put the question. ``None`` where there is no question."""
         if isinstance(question.event, Crash) and "crash" not in self.capabilities.events:
             return None
         if self._limit is not None and self.steps >= self._limit:
@@ -186,14 +187,14 @@ def _is_awaited(question: Question, event: ResponseReceived) -> bool:
 
 
 def _is_visible(shown: Capabilities, effects: list[dict[str, Json]]) -> bool:
-    """Whether an adapter shows something of these effects, or, where there are none, that there are none."""
+    """Whether an adapter shows any of these effects, or, where there are none, that there are none."""
     return any(effect["effect"] in shown.effects for effect in effects) or bool(shown.effects and not effects)
 
 
 def _requests(
     effects: list[dict[str, Json]], found: tuple[dict[str, Json], ...]
 ) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
-    """The requests of a step, each with the one that the adapter reports."""
+    """The requests of a step, each with the one in the adapter's report."""
     for mine in effects:
         if mine["effect"] == "request":
             for theirs in found:

@@ -1,4 +1,4 @@
-"""The shortest part of a sequence that still shows a difference, as far as a bounded search finds it."""
+"""The shortest part of a sequence that still shows a difference, within the limits of a bounded search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kraftcheck.evidence.adapters.process import AdapterError
 from kraftcheck.evidence.adapters.session import Driven, Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 
-#: How often the adapter is driven again, at most.
+#: The largest number of times that the adapter is driven again.
 MAX_RUNS = 80
 
 
@@ -36,7 +36,7 @@ def shrink(session: Session, driven: Driven, max_runs: int = MAX_RUNS) -> Driven
 
 
 def cut(driven: Driven) -> Driven:
-    """``driven`` without what comes after the difference."""
+    """``driven`` without the steps after the difference."""
     return replace(driven, sequence=_without(driven, 1, 0))
 
 

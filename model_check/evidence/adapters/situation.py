@@ -1,4 +1,4 @@
-"""How an event compares with what a replica has: smaller, same or larger where a rule looks."""
+"""The comparison of an event with the state of a replica: smaller, same or larger where a rule looks."""
 
 from __future__ import annotations
 

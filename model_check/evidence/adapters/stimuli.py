@@ -1,7 +1,7 @@
-"""What happens to one replica, in order: the unit along which an implementation is driven.
+"""The events at one replica, in order: the unit along which an implementation is driven.
 
-A stimulus is an event of the reference, or a start, a crash, a late answer, or the end of a parked fetch's
-wait. Ids of requests and answers and the time are not part of it: they are given when the replica is driven.
+A stimulus is an event of the reference, or a start, a crash, a late answer, or the expiry of a fetch in
+purgatory. Ids of requests and answers and the time are not part of it: the driver assigns them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The process is killed before its last ``undone`` changes of the disk; ``loses_power``: and what was not
-    flushed is gone as well.
+    """The process is killed before its last ``undone`` changes of the disk; ``loses_power``: unflushed
+    records are lost too.
     """
 
     undone: int = 0
@@ -33,14 +33,14 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class WaitExpired:
-    """The fetch parked at ``position`` (0: the one parked first) has waited its full time."""
+    """The fetch at ``position`` in purgatory (0: the oldest) expires."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class LateResponse:
-    """An answer arrives that is not awaited any more: to the last such request to ``source``."""
+    """An answer arrives that is no longer awaited: to the last such request to ``source``."""
 
     source: int
     response: Response
@@ -64,11 +64,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class DriveSequence:
-    """What happens to one replica.
+    """The events at one replica.
 
-    identity: what configuration says of the replica (its durable and volatile fields are ignored); disk:
-    what it finds when it first starts; written_back: whether what a dead process wrote and did not flush is
-    durable when its successor starts; origin: ``None`` for a sequence of no behaviour of a quorum.
+    identity: the configuration of the replica (its durable and volatile fields are ignored); disk: the disk
+    that it finds at its first start; written_back: whether unflushed writes of a crashed process are durable
+    when its successor starts; origin: ``None`` for a sequence that belongs to no behaviour of a quorum.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The messages of the drive protocol as JSON; ``docs/drive.md`` describes them for implementers.
 
-Requests, responses, records and states have the form in which recordings of production show them
-(:mod:`kraftcheck.evidence.recordings`): the names of Kafka's message schemas, -1 for what is not known.
+Requests, responses, records and states have the form in which recordings of Kafka show them
+(:mod:`kraftcheck.evidence.recordings`): the names of Kafka's message schemas, -1 for unknown values.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ EFFECTS = (
 #: The fields of the state that an adapter may show.
 STATE = tuple(each.encode_name for each in struct_fields(State))
 
-#: Switches of the protocol that are configuration to an implementation, and what it calls them.
+#: Switches of the protocol that are configuration to an implementation, and their names there.
 CONFIGURED = {
     "fetch_timeout_ms": "fetchTimeoutMs",
     "request_timeout_ms": "requestTimeoutMs",
@@ -122,7 +122,7 @@ def encode_question(question: Question, identity: Replica, protocol: Protocol) -
 
 
 def kind_of(event: Event | Start | Crash) -> str:
-    """What a step is called, one of ``EVENTS``."""
+    """The name of a step, one of ``EVENTS``."""
     names: dict[type, str] = {
         Start: "start", Crash: "crash", RequestReceived: "request", ResponseReceived: "response",
         Poll: "poll", RequestTimedOut: "requestTimedOut", BackoffExpired: "backoffExpired",
@@ -174,7 +174,7 @@ def vars_of(endpoint: Endpoint) -> Json:
 
 
 def _written(state: QuorumState, replica: Replica) -> Json:
-    """What the quorum-state file says; version 0 of it has no directory id of a vote."""
+    """The contents of the quorum-state file; its version 0 has no directory id of a vote."""
     whole = write_whole_quorum_state(state)
     return whole if replica.kraft_version >= 1 else {**whole, "votedDirectoryId": uuid(None)}
 
@@ -219,7 +219,7 @@ def _response(response: Response) -> Json:
 
 def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Json]:
     """An effect of a step of ``before``. The ``ms`` of a timer are a pair, at least and at most; ``None``: it
-    never expires, and ``"remaining"``: it runs on.
+    never expires, and ``"remaining"``: it continues to run.
     """
     if isinstance(effect, Persist):
         return {"effect": "persist", "quorumState": _written(effect.quorum_state, before)}
@@ -267,7 +267,7 @@ def _encode_plain(effect: Effect) -> dict[str, Json]:
     return {"effect": "stop"}
 
 
-# Reading questions: what the adapter of the reference does.
+# Reading questions, for the adapter of the reference.
 
 
 def decode_start(data: Fields) -> tuple[Replica, Disk, Protocol, Times]:

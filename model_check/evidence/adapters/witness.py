@@ -1,7 +1,7 @@
-"""A behaviour for everything that the replicas of a scenario do: shortest ones, found by the engine.
+"""Shortest behaviours for all coverage targets of the replicas of a scenario, found by the engine.
 
-Each outcome of the system is offered twice: as it is, and once more as a step that violates a property
-whose name says what the replica did. The search for violations then gives a shortest way to each such name.
+The system offers each outcome twice: as it is, and once more as a step that violates a property whose name is
+the coverage target. The search for violations then gives a shortest path to each such name.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.step import Step
 from kraftcheck.systems.kraft.system import KRaftSystem
 
-#: Names of what a replica did: a deed.
+#: Names of coverage targets.
 Describe = Callable[[int, Node, Step], str]
 
 
 def deed(component: int, node: Node, step: Step) -> str:
-    """What happened in a step, as far as traces are to cover it.
+    """The coverage target of a step: the parts of it that traces are to cover.
 
-    The event and how it compares with what the replica has, the role before and after, the rules that decided
-    and the kinds of effects in order; of a crash the effect it follows, and the same of the start after it.
+    The event and its comparison with the state of the replica, the role before and after, the rules that
+    decided and the kinds of effects in order; of a crash the effect it follows, and the same of the start
+    after it.
     """
     execution, restarted = step.execution, step.restarted
     action = cast(Any, step.outcome.action)
@@ -54,7 +55,9 @@ def deed(component: int, node: Node, step: Step) -> str:
 
 
 def _once(ask: Callable[..., list[Step]]) -> Callable[..., list[Step]]:
-    """``ask``, which is not asked the same question twice in a row: once for its outcomes, once for deeds."""
+    """``ask`` with a cache of the last question: each is asked once for its outcomes, once for coverage
+    targets.
+    """
     last: tuple[object, list[Step]] = (None, [])
 
     def answer(*question: object) -> list[Step]:
@@ -67,7 +70,7 @@ def _once(ask: Callable[..., list[Step]]) -> Callable[..., list[Step]]:
 
 
 class _Witnessing:
-    """A system that also offers, for each deed that is not known yet, a step that violates it."""
+    """A system that also offers, for each coverage target that is not known yet, a step that violates it."""
 
     def __init__(self, system: KRaftSystem, describe: Describe, known: frozenset[str]) -> None:
         self._system = copy(system)
@@ -97,7 +100,7 @@ class _Witnessing:
     def _offers(
         self, component: int, node: Node, steps: Sequence[Step], outcomes: Sequence[Outcome]
     ) -> list[Outcome]:
-        """After each outcome the same once more; it violates its deed, if that is new."""
+        """Each outcome, followed by a copy that violates its coverage target if that is new."""
         found = []
         for step, outcome in zip(steps, outcomes, strict=True):
             name = self._describe(component, node, step)
@@ -111,7 +114,7 @@ class _Witnessing:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A shortest behaviour at whose end a replica does ``deed`` for the first time."""
+    """A shortest behaviour at whose end a replica reaches the coverage target ``deed`` for the first time."""
 
     deed: str
     path: tuple[PathStep, ...]
@@ -120,8 +123,9 @@ class Witness:
 def witnesses(
     system: KRaftSystem, known: frozenset[str], max_states: int, describe: Describe = deed
 ) -> tuple[tuple[Witness, ...], bool]:
-    """A witness for each deed that ``system`` reaches and that is not ``known``, and whether the search was
-    complete: with at most ``max_states`` states it may not be. An interrupt ends it: KeyboardInterrupt.
+    """A witness for each coverage target that ``system`` reaches and that is not ``known``, and whether the
+    search was complete: with at most ``max_states`` states it may not be. An interrupt ends it:
+    KeyboardInterrupt.
     """
     offering = _Witnessing(system, describe, known)
     found = explore(offering, keep_going=True, limits=Limits(max_states=max_states))  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""What production tells its state machine, derived from what the reference did.
+"""Kafka's calls to its state machine, derived from the steps of the reference.
 
 A poll ends with a visit to the state machine: it is registered (in the first poll of a process), gets the
-committed records that it has not seen, and learns of a new leader. A change of the high watermark hands
-over records at once, and so does every change of role with the news of the leader.
+committed records that it has not seen, and learns of a new leader. A change of the high watermark hands over
+records at once, and every change of role reports the leader at once.
 
 Source: Kafka: KafkaRaftClient.pollListeners, updateListenersProgress, maybeFireHandleCommit,
 maybeFireLeaderChange, ListenerContext.shouldFireLeaderChange, onUpdateLeaderHighWatermark.
@@ -26,8 +26,8 @@ from kraftcheck.reference.transitions import role_name
 class Listener:
     """The state machine of one process. ``bootstrap``: the process has the checkpoint 0-0.
 
-    ``next_offset`` is the first offset that it has not been given, ``told`` the epoch and the leader that
-    it was told last, and ``in_memory`` what the leader has appended and not given to it yet.
+    ``next_offset`` is the first offset that it has not received, ``told`` the last epoch and leader that it
+    received, and ``in_memory`` the batches that the leader has appended and not yet handed over.
     """
 
     __slots__ = (
@@ -46,7 +46,7 @@ class Listener:
         self._read_at_once = read_at_once
 
     def copy(self) -> Listener:
-        """The same state machine, to try out what a part of a step tells it."""
+        """A copy of the state machine, to try the callbacks of a part of a step."""
         other = copy.copy(self)
         other.in_memory = list(self.in_memory)
         return other
@@ -87,10 +87,10 @@ class Listener:
                 self._tell(effect.epoch, self.leader, calls)
 
     def _tell(self, epoch: int, leader: int | None, calls: list[Json]) -> None:
-        """News of a leader: a larger epoch, or the leader of the epoch that had none.
+        """The report of a leader: a larger epoch, or the leader of an epoch that had none.
 
-        A replica's own leadership is told only once the state machine has all records before it; one that
-        has resigned is never told.
+        A replica reports its own leadership only once the state machine has all records before it, and never
+        after it has resigned.
         """
         told_epoch, told_leader = self.told
         news = epoch > told_epoch or (epoch == told_epoch and leader is not None and told_leader is None)
@@ -99,7 +99,7 @@ class Listener:
             calls.append({"cb": "leaderChange", "leader": or_minus_one(leader), "epoch": epoch})
 
     def _give_from_memory(self, high_watermark: int, calls: list[Json]) -> None:
-        """A leader still holds the values that it has appended and need not read them again."""
+        """A leader still holds the values that it has appended and does not read them again."""
         while self.in_memory and self.in_memory[0].end_offset <= high_watermark:
             batch = self.in_memory.pop(0)
             if self.registered and not batch.is_control and batch.base_offset == self.next_offset:
@@ -117,7 +117,7 @@ class Listener:
                 self._give(batch, calls)
 
     def _load(self, snapshot: Snapshot, calls: list[Json]) -> None:
-        """What is before the log, or all that a state machine at its beginning has missed."""
+        """Hand over the records before the log, or all records that a new state machine has missed."""
         id = snapshot.id
         value = snapshot.values[-1] if snapshot.values else None
         calls.append({"cb": "loadSnapshot", "offset": id.end_offset, "epoch": id.epoch, "value": value})

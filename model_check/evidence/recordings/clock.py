@@ -1,7 +1,7 @@
-"""Production's timers, kept from the reference's effects: when each one expires on the node's own clock.
+"""Kafka's timers, kept from the reference's effects: the expiry of each one on the node's own clock.
 
-Random durations cannot be computed; they are taken from the recorded deadlines and checked against the
-range from which production draws.
+Random durations cannot be computed; they are taken from the recorded deadlines and checked against the range
+from which Kafka draws.
 
 Source: Kafka: Timer, QuorumState.randomElectionTimeoutMs, RequestManager.ConnectionState.
 """
@@ -29,7 +29,7 @@ SHOWN = {
     "Leader": {"checkQuorum": Timer.CHECK_QUORUM, "beginQuorumEpoch": Timer.BEGIN_QUORUM_EPOCH},
 }
 
-#: How production writes "never" and how recordings show an expired timer.
+#: Kafka's value for "never", and the value of an expired timer in recordings.
 NEVER, EXPIRED = None, -1
 
 
@@ -54,8 +54,8 @@ class Clock:
         self.deadlines[effect.timer] = self._deadline(effect.duration, now)
 
     def started(self, now: int) -> None:
-        """A process has started at ``now``. The election timer of an observer is drawn as well, although
-        it decides nothing (Kafka: QuorumState.initialize).
+        """A process has started at ``now``. The election timer of an observer is drawn too, although it
+        decides nothing (Kafka: QuorumState.initialize).
         """
         if self.deadlines.get(Timer.ELECTION, now) is NEVER:
             self.random_from = now
@@ -66,7 +66,7 @@ class Clock:
         return NEVER if lasts is None else now + lasts.low
 
     def connect(self, replica: Replica, now: int) -> None:
-        """Note which requests and back-offs of ``replica`` began at ``now`` and which are over."""
+        """Note the requests and back-offs of ``replica`` that began at ``now``, and those that are over."""
         before = self.connections
         self.connections = {}
         for connection in replica.connections:
@@ -77,11 +77,11 @@ class Clock:
 
     @staticmethod
     def is_shown(timer: Timer) -> bool:
-        """Whether states show when ``timer`` expires."""
+        """Whether states show the expiry of ``timer``."""
         return any(timer in shown.values() for shown in SHOWN.values())
 
     def timed_out(self, node: int, now: int) -> None:
-        """``node`` has not answered: if it is passed over at all, then in the poll that notices only."""
+        """``node`` has not answered: if the poll may pass it over, only that poll notices."""
         passed_over = Connection(node, False)
         if passed_over in self.connections:
             self.connections[passed_over] = now
@@ -91,7 +91,9 @@ class Clock:
         return tuple(timer for timer, at in self.deadlines.items() if at is not None and at <= now)
 
     def due(self) -> Iterator[int]:
-        """When, by the node's clock, a timer expires, a request times out or a back-off is over."""
+        """The readings of the node's clock at which a timer expires, a request times out or a back-off is
+        over.
+        """
         yield from (at for at in self.deadlines.values() if at is not None)
         yield from self.connections.values()
 
@@ -100,8 +102,8 @@ class Clock:
     ) -> Iterator[RequestTimedOut | BackoffExpired]:
         """The connections that a poll would find timed out or out of their back-off.
 
-        Production notices either only when it looks at a connection, so an answer that comes late to one
-        at which it does not look is still accepted.
+        Kafka notices either only when it looks at a connection, so an answer that comes late to one at which
+        it does not look is still accepted.
         """
         return self.over(self._watched(replica, expired, now), now)
 
@@ -113,8 +115,8 @@ class Clock:
                 yield RequestTimedOut(node) if connection.awaiting else BackoffExpired(node)
 
     def shown(self, replica: Replica, state: Fields, event: Event) -> tuple[dict[str, Json], list[Found]]:
-        """The deadlines that a recorded state must show, a random one taken over from it; and what is wrong
-        with the random one.
+        """The deadlines that a recorded state must show, a random one taken over from it; and the fault of
+        the random one.
         """
         given = state.inner("deadlines")
         wrong: list[Found] = []
@@ -125,7 +127,7 @@ class Clock:
     def display(self, replica: Replica, now: int) -> dict[str, Json]:
         """The deadlines of the role's timers at ``now``.
 
-        Timers that never expire are not shown, and neither is check quorum where one voter is all there is.
+        Timers that never expire are not shown, nor is check quorum with a single voter.
         """
         display: dict[str, Json] = {}
         for name, timer in SHOWN[role_name(replica.role)].items():
@@ -136,7 +138,7 @@ class Clock:
         return display
 
     def _adopt(self, found: int, seq: int) -> Iterator[Found]:
-        """Take over a random election timeout, if production may draw it."""
+        """Take over a random election timeout, if Kafka may draw it."""
         assert self.random_from is not None
         earliest = self.random_from + self.times.election_timeout
         latest = earliest + max(0, self.times.election_timeout - 1)
@@ -159,7 +161,7 @@ class Clock:
         return None
 
     def _silent(self, role: Leader, now: int) -> Iterator[int]:
-        """The voters to which a leader announces itself: those that have not fetched for long."""
+        """The voters to which a leader announces itself: those without a recent fetch."""
         for entry in role.progress:
             if entry.last_fetch_time is None or now - entry.last_fetch_time >= self.times.fetch_timeout // 2:
                 yield entry.id

@@ -1,7 +1,7 @@
-"""The correlation ids of one process's requests: which answer belongs to which connection.
+"""The correlation ids of one process's requests: they assign each answer to its connection.
 
-Production numbers requests in the order in which it sends them, and to several nodes it sends in the order of
-a hash set: the reference takes its numbers over from the messages that lines show.
+Kafka numbers requests in the order in which it sends them, and to several nodes it sends in the order of a
+hash set: the reference takes its numbers over from the messages that lines show.
 
 Source: Kafka: KafkaNetworkChannel.newCorrelationId, RequestManager.ConnectionState.
 """
@@ -30,11 +30,12 @@ class Correlations:
         self._server_asked: dict[int, set[int]] = {}
 
     def arrives(self, answer: Message) -> Iterator[Found]:
-        """``answer`` arrives: what is wrong with its number. May settle which request has it."""
+        """``answer`` arrives: the fault of its number. The answer may settle which request has the number."""
         if answer.synthetic is not None and answer.correlation in self._unsure:
             self._settle(answer)
         if answer.api == NOT_RAFT:
-            # A request to a server is answered once, by a node that may have been asked by that number.
+            # A request to a server is answered once, by a node that may have received a request of that
+            # number.
             nodes = self._server_asked.pop(answer.correlation, set())
             if answer.source not in nodes:
                 expected = f"that of a request to the server of node {answer.source}"
@@ -51,7 +52,9 @@ class Correlations:
         return answer.source
 
     def send(self, effects: Sequence[Effect], sending: shown.Sending, seq: int) -> None:
-        """A step has sent what ``effects`` say, by the numbers that ``sending`` found on line ``seq``."""
+        """A step has sent the messages of ``effects``, with the numbers that ``sending`` found on line
+        ``seq``.
+        """
         if len(sending.unsure) > 1:
             self._unsure |= dict.fromkeys(sending.unsure, seq)
         for effect in effects:
@@ -73,8 +76,8 @@ class Correlations:
         return self._servers.get(connection, connection)
 
     def _settle(self, answer: Message) -> None:
-        """An answer tells which of the numbers of a step a request has that no line shows; another request of
-        that step has the other.
+        """An answer decides which number of a step belongs to a request that no line shows; another request
+        of that step has the other.
         """
         connections = self._host.replica.connections
         step = self._unsure[answer.correlation]
@@ -89,7 +92,7 @@ class Correlations:
                 return
 
     def _renumber(self, correlations: Mapping[int, int]) -> None:
-        """Adopt the order in which production sent to several nodes: it follows no rule of the protocol."""
+        """Adopt the order in which Kafka sent to several nodes: no rule of the protocol fixes it."""
         host = self._host
         connections = tuple(shown.reconnect(known, correlations) for known in host.replica.connections)
         renamed: dict[Connection, int] = {

@@ -1,4 +1,4 @@
-"""The effects of a step as recordings list them, and the comparison of what was sent."""
+"""The effects of a step as recordings list them, and the comparison of the sent messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kraftcheck.reference.replica import Connection
 
 _LOG_EFFECTS = (AppendBatch, Flush, Truncate, DeleteBefore, LoadSnapshot)
 
-#: Of a recorded operation on the log, the fields that there may be.
+#: The possible fields of a recorded operation on the log.
 _OPERATIONS = {
     "append": frozenset({"op", "by", "batches", "base", "end", "lastEpoch"}),
     "flush": frozenset({"op", "to"}),
@@ -46,7 +46,7 @@ _OPERATIONS = {
 
 
 class Sending(NamedTuple):
-    """The comparison of what was sent: what is wrong, the correlation id that production gave to each
+    """The comparison of the sent messages: the differences, the correlation id that Kafka gave to each
     connection, the exceptions that were used, and the correlation ids of requests that no line shows.
     """
 
@@ -60,7 +60,7 @@ NOTHING_SENT = Sending([], {}, [], [])
 
 
 def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, Any]]:
-    """What happened to the log; batches appended in one go are one operation. ``leads``: as a leader."""
+    """The changes of the log; batches appended in one go are one operation. ``leads``: as a leader."""
     operations: list[dict[str, Any]] = []
     for effect in effects:
         if isinstance(effect, AppendBatch):
@@ -75,7 +75,7 @@ def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, 
             id = effect.id
             operations.append({"op": "deleteBefore", "offset": id.end_offset, "epoch": id.epoch})
         elif isinstance(effect, LoadSnapshot):
-            # The log flushes itself where it starts anew.
+            # The log flushes itself where it starts at a new offset.
             id = effect.snapshot.id
             operations.append({"op": "flush", "to": id.end_offset})
             operations.append({"op": "truncateToSnapshot", "offset": id.end_offset, "epoch": id.epoch})
@@ -88,7 +88,9 @@ def touches_log(effects: Sequence[Effect]) -> bool:
 
 
 def recorded_operations(log: Sequence[Fields]) -> list[dict[str, Any]]:
-    """The recorded operations in the same form. A follower's append shows no batches: the message does."""
+    """The recorded operations in the same form. A follower's append shows no batches; the message shows
+    them.
+    """
     operations: list[dict[str, Any]] = []
     for entry in log:
         operation = entry.text("op")
@@ -141,11 +143,11 @@ def compare_sent(
     messages: Mapping[int, Message],
     servers: Mapping[int, int],
 ) -> Sending:
-    """Compare what was sent, and say which correlation id production gave to each connection.
+    """Compare the sent messages, and return the correlation id that Kafka gave to each connection.
 
-    Production sends to several nodes in the order of a hash set, which no rule fixes: requests are paired
-    by destination, answers by the request that they answer. The order of answers is fixed, and compared.
-    Raises UncoveredMessageError for requests and answers of an API that the reference does not know yet.
+    Kafka sends to several nodes in the order of a hash set, which no rule fixes: requests are paired by
+    destination, answers by the request that they answer. The order of answers is fixed, and compared. Raises
+    UncoveredMessageError for requests and answers of an API that the reference does not know yet.
     """
     expected: dict[tuple[Any, ...], Send | Reply] = {}
     for effect in effects:
@@ -191,7 +193,7 @@ def compare_sent(
 def _order_of_answers(
     expected: Mapping[tuple[Any, ...], Any], recorded: Mapping[tuple[Any, ...], Any]
 ) -> Iterator[Found]:
-    """Answers, unlike requests, leave in an order that is fixed: parked fetches by their offset, then age."""
+    """Answers, unlike requests, leave in a fixed order: fetches in purgatory by their offset, then by age."""
     ours, theirs = ([key for key in keys if not key[0]] for keys in (expected, recorded))
     if ours != theirs and set(ours) == set(theirs):
         reference, production = (
@@ -209,7 +211,8 @@ def _pair_numbers(
 ) -> None:
     """The requests of a step have the expected correlation ids ``numbers``, in some order.
 
-    Which of those that are left a request has whose content no line shows (``unseen``), its answer says.
+    A request without a line for its content (``unseen``) has one of the remaining ids; its answer decides
+    which.
     """
     if len(numbers) > 1:
         result.exceptions.append(SEND_ORDER)
@@ -252,7 +255,7 @@ def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Messag
 
 
 def _adopt_words(expected: Json, found: Json) -> None:
-    """Where both sides describe an error, the words are production's."""
+    """Where both sides describe an error, the text is Kafka's."""
     if isinstance(expected.get(ERROR_TEXT), str) and isinstance(found.get(ERROR_TEXT), str):
         expected[ERROR_TEXT] = found[ERROR_TEXT]
 
@@ -273,7 +276,7 @@ def content_shown(content: Request | Response) -> Json:
 
 
 def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
-    """How many bytes the records take; the reference knows batches, not bytes."""
+    """The size of the records in bytes; the reference knows batches, not bytes."""
     for topic in expected["responses"]:
         (partition,) = topic["partitions"]
         records = partition.pop("batches", None)
@@ -283,7 +286,7 @@ def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
 
 
 def discovery_choice(event: Event, servers: Mapping[int, int]) -> int | None:
-    """The bootstrap server that production drew, as far as the recording shows a draw."""
+    """The bootstrap server that Kafka drew, as far as the recording shows a draw."""
     for sent in event.sent:
         if sent.is_request and sent.api == "Fetch":
             for server, node in servers.items():
@@ -298,7 +301,7 @@ def _path(key: tuple[Any, ...]) -> str:
 
 
 def reconnect(connection: Connection, correlations: Mapping[int, int]) -> Connection:
-    """``connection`` with the correlation id that production gave to the request sent on it."""
+    """``connection`` with the correlation id that Kafka gave to the request sent on it."""
     if not connection.awaiting or connection.node not in correlations:
         return connection
     return Connection(connection.node, True, correlations[connection.node])

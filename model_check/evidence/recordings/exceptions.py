@@ -1,8 +1,9 @@
-"""What follows no rule, by name: exceptions that are counted in each run, and fields that are not compared.
+"""Values that follow no rule, by name: exceptions that are counted in each run, and fields that are not
+compared.
 
-An exception is a value that production draws or that the recorder leaves out; what can be checked of it is
-checked, and each use is counted. A field that is not compared says nothing, or not at its own line, about
-what a node did; a test changes every field of recordings and finds no others.
+An exception is a value that Kafka draws or that the recorder leaves out; it is checked as far as possible,
+and each use is counted. A field that is not compared carries no information about a node's step, or not at
+its own line; a test changes every field of recordings and finds no others.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ UNKNOWN_TOTAL = "unknown total"
 UNSEEN_MESSAGES = "total with messages never shown"
 SPINNING = "poll of a spinning loop"
 
-#: A kind of event for :data:`NOT_COMPARED`: a ``recv`` line with a request of the client that is no node.
+#: A kind of event for :data:`NOT_COMPARED`: a ``recv`` line with a request of the client, which is not a
+#: node.
 CLIENT_REQUEST = "recv from the client"
 
-#: Likewise an ``api`` line with an append of which no record was written.
+#: Likewise an ``api`` line with an append that wrote no record.
 DROPPED_APPEND = "api append that is not written"
 
-#: The reason for each exception, and what is checked nevertheless.
+#: The reason for each exception, and the remaining check.
 EXCEPTIONS: dict[str, str] = {
     ELECTION_TIMEOUT: "Drawn at random; it must lie in the range of the draw, and stay as drawn "
     "(QuorumState.randomElectionTimeoutMs).",
@@ -61,7 +63,8 @@ EXCEPTIONS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """Fields of a kind of event (``*``: of every kind) that are not compared, or not exactly, and why.
+    """Fields of a kind of event (``*``: of every kind) that are not compared, or not exactly, with the
+    reason.
 
     ``fields`` are the beginnings of dotted paths: ``network`` covers ``network.dropP``.
     """
@@ -71,7 +74,7 @@ class NotCompared:
     reason: str
 
 
-#: Kinds of lines whose time the simulator chooses, and why it is compared in part.
+#: Kinds of lines whose time the simulator chooses, and the reason for comparing it only in part.
 _SIMULATED = (
     *("config", "start", "api", "end", "lost", "net", "pause", "wipe", "osFlush", "apiVersions"),
     *("adminResult", "note", "final"),
@@ -186,7 +189,9 @@ NOT_COMPARED: tuple[NotCompared, ...] = (
 
 
 def not_compared(event: str, path: str) -> NotCompared | None:
-    """Why the field at the dotted ``path`` of a kind of event is not compared; ``None`` if it is."""
+    """The reason why the field at the dotted ``path`` of a kind of event is not compared; ``None`` if it
+    is.
+    """
     for entry in NOT_COMPARED:
         if entry.event not in (event, "*"):
             continue

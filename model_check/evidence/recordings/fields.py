@@ -18,7 +18,7 @@ _NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer",
 
 
 class Fields:
-    """A JSON object and where it was found, for instance ``trace.jsonl.gz, line 12``.
+    """A JSON object and its place, for instance ``trace.jsonl.gz, line 12``.
 
     Not a dataclass: a recording has millions of them, and a frozen one takes thrice as long to build.
     """
@@ -31,7 +31,7 @@ class Fields:
 
     @staticmethod
     def of(value: Json, where: str) -> Fields:
-        """``value`` as an object. Raises InputError if it is something else."""
+        """``value`` as an object. Raises InputError for any other value."""
         if type(value) is not dict:
             raise InputError(f"{where}: expected a JSON object, found {_name(value)}.")
         return Fields(value, where)
@@ -148,7 +148,7 @@ def typed(data: Json, kind: type[T] | Any, where: str) -> T:
 
 
 def _sentence(error: str, kind: Any) -> str:
-    """What msgspec says of a value that is not of ``kind``, in our words."""
+    """The message of msgspec on a value that is not of ``kind``, in kraftcheck's words."""
     text, _, place = error.partition(" - at `$")
     path = place.removesuffix("`").removeprefix(".").replace("[...]", ".*")
     missing = re.fullmatch(r"Object missing required field `(.+)`", text)

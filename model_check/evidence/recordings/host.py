@@ -1,4 +1,4 @@
-"""A process around the reference: it keeps the clock, and polls as production's loop does.
+"""A process around the reference: it keeps the clock, and polls as Kafka's loop does.
 
 Source: Kafka: KafkaRaftClient.poll, RequestManager.
 """
@@ -21,9 +21,9 @@ from kraftcheck.reference.step import Outcome, start, step
 class Host:
     """One process from its start on.
 
-    servers: the bootstrap servers' nodes by the id under which connections to them are kept. effects,
-    rules: what the steps since the last :meth:`begin` did, and what decided. stopped: the graceful shutdown
-    is complete.
+    servers: the bootstrap servers' nodes by the id under which connections to them are kept. effects, rules:
+    the effects of the steps since the last :meth:`begin`, and the rules that decided them. stopped: the
+    graceful shutdown is complete.
     """
 
     __slots__ = ("clock", "effects", "protocol", "replica", "rules", "servers", "stopped")
@@ -74,20 +74,23 @@ class Host:
             self.feed(stimulus, now)
 
     def poll(self, now: int, discovery: int | None) -> None:
-        """The first half of a poll: ``discovery`` is the bootstrap server to ask if one is to be asked."""
+        """The first half of a poll: ``discovery`` is the bootstrap server for the next request, if there is
+        one.
+        """
         expired = self.clock.expired(now)
         for stimulus in self.clock.ready_again(self.replica, expired, now):
             self.feed(stimulus, now)
             if isinstance(stimulus, RequestTimedOut):
                 self.clock.timed_out(stimulus.node, now)
                 if stimulus.node == discovery:
-                    # A static voter is asked for a leader under its own id, the silent leader as well.
+                    # The replica asks a static voter for a leader under its own id, including the silent
+                    # leader.
                     self.feed(BackoffExpired(stimulus.node), now)
         if discovery is None:
             discovery = self.any_ready_server()
         self.feed(Poll(expired, discovery, now), now)
 
     def any_ready_server(self) -> int | None:
-        """A bootstrap server that is neither awaited nor in its back-off."""
+        """A bootstrap server without a pending request or back-off."""
         busy = {connection.node for connection in self.replica.connections}
         return next((server for server in self.servers if server not in busy), None)

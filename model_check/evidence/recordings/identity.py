@@ -1,4 +1,4 @@
-"""What configuration and disk give to a process of a recorded run.
+"""The configuration and disk of a process in a recorded run.
 
 Source: the recorder's setting: voters under kraft.version 1 start from a bootstrap checkpoint with the
 voter set; other nodes start empty with the initial voters as bootstrap servers; under kraft.version 0
@@ -32,7 +32,7 @@ def bootstrap_servers(config: Config) -> dict[int, int]:
 
 
 def endpoints_of(node: int) -> tuple[Endpoint, ...]:
-    """Where a controller of a recorded run listens."""
+    """The endpoint of a controller of a recorded run."""
     return (Endpoint(LISTENER, f"node-{node}", 9093),)
 
 

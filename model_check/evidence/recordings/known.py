@@ -1,4 +1,4 @@
-"""What a recording shows in another place than where it is needed: batches and snapshots."""
+"""Batches and snapshots that a recording shows in another place than the one that needs them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def last_value(log: Log, end: int) -> tuple[int, ...]:
 
 
 def creation(event: Event, replica: Replica) -> CreateSnapshot:
-    """What the call ``createSnapshot`` asks of ``replica``: the state machine of recorded runs keeps the last
-    value that it was given.
+    """The snapshot that the call ``createSnapshot`` asks of ``replica``: the state machine of recorded runs
+    keeps the last value that it received.
     """
     fields = event.fields
     id = SnapshotId(fields.number("offset"), fields.number("epoch"))
@@ -37,7 +37,8 @@ def creation(event: Event, replica: Replica) -> CreateSnapshot:
 
 
 class KnownBatches:
-    """Looked up only where a disk is taken over from a recording, so collected only then.
+    """The batches and snapshots of a recording. They are needed only where a disk is taken over from the
+    recording, so they are collected only then.
 
     ``snapshots``: those that some node has created so far; recordings show no more of them than their size.
     """
@@ -48,7 +49,7 @@ class KnownBatches:
 
     def with_content(self, response: FetchSnapshotResponse) -> FetchSnapshotResponse:
         """``response`` with the snapshot whose bytes it brings. Raises UncoveredMessageError if no node is
-        known to have created that.
+        known to have created it.
         """
         if response.error is not ErrorCode.NONE or response.partition_error is not ErrorCode.NONE:
             return response

@@ -1,7 +1,7 @@
-"""The lines of a recording, by their ``ev``, as types: what they may have, and of which type.
+"""The lines of a recording, by their ``ev``, as types: their possible fields and the types of these.
 
-:func:`schema` gives the same as a JSON Schema. What a field holds beyond its type is compared, not required:
-a wrong value is a difference at its line.
+:func:`schema` gives the same as a JSON Schema. The value of a field is compared, not validated: a wrong value
+is a difference at its line.
 
 Source: the recorder (MANIFEST of the recorded runs).
 """
@@ -31,10 +31,10 @@ class Votes(Struct):
 
 
 class State(Struct, rename="camel"):
-    """What a replica shows of itself; ``null`` is an absent field. ``hw``: -1 if it is not known.
+    """The recorded state of a replica; ``null`` is an absent field. ``hw``: -1 if it is not known.
 
-    progress: of each voter the end of its log, and when it last fetched and was caught up. fetching_snapshot:
-    its end offset and epoch, and the position that comes next.
+    progress: of each voter the end of its log, and the times when it last fetched and was last caught up.
+    fetching_snapshot: its end offset and epoch, and the position that comes next.
     """
 
     state: str | None = None
@@ -63,7 +63,7 @@ class State(Struct, rename="camel"):
 
 
 class RecordedState(State, rename="camel"):
-    """A state in a recording: when its timers expire by the node's own clock, -1 if they have."""
+    """A state in a recording: the expiry of its timers by the node's own clock, -1 if they have expired."""
 
     deadlines: dict[str, int] | None = None
 
@@ -84,7 +84,7 @@ class Sent(Struct):
 
 
 class Content(Struct, kw_only=True):
-    """A message with its content. synthetic: why the network layer made it in the peer's place."""
+    """A message with its content. synthetic: the reason why the network layer made it in the peer's place."""
 
     mid: int
     kind: Literal["req", "resp"]
@@ -125,7 +125,7 @@ class NodeConfig(Struct, frozen=True, rename="camel"):
 
 
 class Timeouts(Struct, frozen=True):
-    """The configuration of every node. fetch_max_wait (ms): how long a Fetch may wait at the leader."""
+    """The configuration of every node. fetch_max_wait (ms): the longest wait of a Fetch at the leader."""
 
     election: Milliseconds = field(name="controller.quorum.election.timeout.ms")
     fetch: Milliseconds = field(name="controller.quorum.fetch.timeout.ms")
@@ -160,7 +160,7 @@ class ConfigLine(Line, tag="config"):
 
 
 class Step(Line, kw_only=True):
-    """A step of node ``n``: its own clock where that is another, and what the step did to the log, the
+    """A step of node ``n``: its own clock where that differs, and the effects of the step on the log, the
     quorum-state file, the network and the state machine.
     """
 
@@ -222,11 +222,11 @@ class CallLine(Shown, tag="api", kw_only=True):
 
 
 class ExpireLine(Shown, tag="expire"):
-    """Fetches have waited long enough and are answered."""
+    """Fetches in purgatory expire and are answered."""
 
 
 class EndLine(Step, tag="end", kw_only=True):
-    """A process ends: why, during which message, and what it leaves behind."""
+    """A process ends: the reason, the message being handled, and the state that it leaves."""
 
     inc: int
     reason: str
@@ -268,7 +268,7 @@ class NetLine(Line, tag="net", kw_only=True):
 
 
 class PauseLine(Line, tag="pause", kw_only=True):
-    """A process stands still."""
+    """A process is paused."""
 
     n: int
     ms: int

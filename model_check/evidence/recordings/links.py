@@ -16,7 +16,7 @@ Link = tuple[int, int]
 
 
 class Links:
-    """What is known of the links on the line that was read last; lines are named by their ``seq``."""
+    """The state of the links as of the line that was read last; lines are named by their ``seq``."""
 
     def __init__(self) -> None:
         self._blocked: dict[Link, int] = {}

@@ -1,8 +1,8 @@
 """One recorded run against the reference: every node's events in order, each step compared with the record.
 
-Nodes are compared separately: what a node receives comes from the recording, never from the reference's
-other nodes, so one difference does not spread. What no node decides (which messages arrive, which
-processes run, the totals) is held against the recording itself.
+Nodes are compared separately: the messages that a node receives come from the recording, never from the
+reference's other nodes, so one difference does not spread. Facts that no node decides (the messages that
+arrive, the processes that run, the totals) are compared with the recording itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FETCH_MAX_BATCHES = 2
 
 @dataclass(slots=True)
 class RunReport:
-    """What the comparison of one run found. Each event is counted once, in one of the four counters.
+    """The result of comparing one run. Each event is counted once, in one of the four counters.
 
     compared: steps that were compared, by kind. world: events that are no step of a node, by kind.
     not_covered: steps that the reference does not know yet, by kind. skipped: steps of a node after a
@@ -54,7 +54,7 @@ class RunReport:
 
     @property
     def not_compared(self) -> int:
-        """How many steps were not compared."""
+        """The number of steps that were not compared."""
         return self.not_covered.total() + self.skipped.total()
 
     @property
@@ -75,8 +75,8 @@ def protocol_for(protocol: Protocol, config: Config) -> Protocol:
 
 
 def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
-    """Hold ``recording`` against the reference under ``protocol``. Raises InputError where a line cannot be
-    read as what it says it is.
+    """Compare ``recording`` with the reference under ``protocol``. Raises InputError where a line cannot be
+    read as its kind.
     """
     with without_collector():
         comparison = _Comparison(recording, protocol)
@@ -122,7 +122,7 @@ class _Comparison:
             report.skipped[node.detached or ""] += 1
 
     def _spaced(self, event: Event, node: NodeRun) -> Iterator[Found]:
-        """What is wrong with the time of a step; exceptions are counted."""
+        """The differences in the time of a step; exceptions are counted."""
         clock, shutdown_at = node.timers()
         for one in self.spacing.step(event, clock, shutdown_at, self.transport.flights):
             if isinstance(one, str):
@@ -151,7 +151,7 @@ class _Comparison:
                 node.stored.outside(event)
 
     def finish(self) -> None:
-        """What shows only at the end: messages that are nowhere, and the totals."""
+        """The differences that show only at the end: messages without a fate, and the totals."""
         events, report = self.recording.events, self.report
         for seq, source, wrong in self.transport.finish():
             if isinstance(wrong, str):

@@ -1,4 +1,4 @@
-"""What the network layer of a node adds to messages: their versions, and answers in the peer's place.
+"""The network layer's additions to messages: their versions, and answers in the peer's place.
 
 Source: Kafka: KafkaNetworkChannel.sendOnCompleted, RaftUtil.errorResponse; the recorder's network.
 """
@@ -20,7 +20,7 @@ from kraftcheck.evidence.recordings.wire import (
 )
 from kraftcheck.reference.errors import ErrorCode
 
-#: Why a request is lost that the version of the peer has no room for.
+#: The reason of a loss where the version of the peer has no room for a request.
 UNSUPPORTED = "unsupportedVersion"
 
 #: The top-level error of an answer that the network layer makes in the peer's place.
@@ -31,17 +31,17 @@ SYNTHETIC = {
     "UNSUPPORTED_VERSION": ErrorCode.UNSUPPORTED_VERSION,
 }
 
-#: Why a message is lost together with the connection that it was sent on.
+#: The reason of a loss where a message is lost together with its connection.
 BROKEN = frozenset({"reset", "connectionReset", "connectionClosed"})
 
 
 def is_older(message: Message) -> bool:
-    """Whether ``message`` has an older version than the release has: its sender's peer is an older one."""
+    """Whether ``message`` has an older version than the release: its sender's peer is older."""
     return message.version < VERSIONS.get(message.api, 0)
 
 
 def wrong_version(message: Message) -> Iterator[Found]:
-    """What is wrong with the API and the version of ``message``, also by the fields that it has."""
+    """The faults in the API and the version of ``message``, also by the fields that it has."""
     newest = VERSIONS.get(message.api)
     if newest is None:
         yield Found("api", f"one of {', '.join(sorted(VERSIONS))}", message.api)
@@ -66,7 +66,7 @@ def error_answer(api: str, error: int) -> Json:
 
 
 def is_error_answer(data: Json, api: str, error: int) -> bool:
-    """Whether ``data`` is such an answer; the words for the error, if there are any, are Kafka's."""
+    """Whether ``data`` is such an answer; the text of the error, if there is any, is Kafka's."""
     expected = error_answer(api, error)
     words = data.get(ERROR_TEXT)
     if expected is not None and ERROR_TEXT in expected and (words is None or isinstance(words, str)):

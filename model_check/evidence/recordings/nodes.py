@@ -1,7 +1,7 @@
 """One node of a recorded run: its processes from start to end, each step given to the reference.
 
-The recorder shows a poll only if it had a visible effect. Between two messages with no poll shown there
-was one all the same, so the reference is polled there too and must have nothing to do.
+The recorder shows a poll only if it had a visible effect. Between two messages without a recorded poll there
+was one without effect, so the reference polls there too and must have nothing to do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
 
 
 class NodeRun:
-    """The comparison of one node. ``detached`` says why steps are skipped until the next start."""
+    """The comparison of one node. ``detached`` is the reason why steps are skipped until the next start."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class NodeRun:
     def take(self, event: Event) -> tuple[Verdict, list[Difference]]:
         """Compare one step with the reference's."""
         if event.kind != "start" and self.detached is not None:
-            # A process that dies before it shows a state may have written to the disk.
+            # A process that crashes before it shows a state may have written to the disk.
             self.stored.is_known &= event.kind != "end"
             return Verdict.SKIPPED, []
         self.found, self.used = [], []
@@ -124,7 +124,9 @@ class NodeRun:
         return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
 
     def timers(self) -> tuple[Clock | None, int | None]:
-        """The timers of the process, and when its shutdown times out; ``None`` where they are not known."""
+        """The timers of the process, and the time of its shutdown timeout; ``None`` where they are not
+        known.
+        """
         return (None, None) if self.detached is not None else (self.host.clock, self.shutdown_at)
 
     def _difference(
@@ -326,7 +328,7 @@ class NodeRun:
             self.found.extend(differences(expected, found, path))
 
     def _with_origin(self, one: Found, logged: list[Json]) -> Found:
-        """A value that is appended was submitted before: name that line as well."""
+        """An appended value was submitted before: name that line too."""
         place = APPENDED.match(one.field)
         if place is None:
             return one
@@ -364,7 +366,7 @@ class NodeRun:
             self.found.append(one)
 
     def _compare_cut_off(self, event: Event, reason: str) -> None:
-        """What a process had done when it ended is the first part of what the reference does."""
+        """The effects of a process up to its end are the first part of the reference's effects."""
         persisted = [entry.values for entry in event.persisted]
         logged = shown.recorded_operations(event.log)
         called = [call.values for call in event.callbacks]
@@ -385,7 +387,9 @@ class NodeRun:
     def _explain_cut_off(
         self, reason: str, persisted: Json, logged: Json, called: Json, *, leads: bool
     ) -> None:
-        """No part of the effects is what the process did: say where all of them differ from it."""
+        """No prefix of the reference's effects agrees with the process: report where all of them differ from
+        it.
+        """
         files = written(self.host.effects, self.before)
         self.stored.write(self.host.effects, files)
         operations = shown.log_operations(self.host.effects, leads=leads)

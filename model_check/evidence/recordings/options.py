@@ -1,4 +1,4 @@
-"""The options of commands that hold recorded runs against the reference."""
+"""The options of commands that compare recorded runs with the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the comparison of a recorded step says: mismatches, and differences once the step is known."""
+"""The result of comparing a recorded step: mismatches, and differences once the step is known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kraftcheck.evidence.recordings.fields import Json
 
 
 class Verdict(Enum):
-    """What became of a recorded step."""
+    """The outcome of a recorded step."""
 
     COMPARED = "compared"
     NOT_COVERED = "not covered"
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A disagreement: ``expected`` is the reference's value, ``found`` is production's.
+    """A disagreement: ``expected`` is the reference's value, ``found`` is Kafka's.
 
     ``seq`` is the event at which they disagree, ``shown_at`` the line that shows the value where that is
     another one: a message's content stands where it arrives. ``node`` is ``None`` for the run as a whole.

@@ -16,7 +16,7 @@ from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Config, Event
 from kraftcheck.reference.effects import AppendBatch, Effect, Fatal, Flush, Persist
 
-#: Each crash point: the effect that it is about, and whether that has happened.
+#: Each crash point: the effect it belongs to, and whether that has happened.
 POINTS: dict[str, tuple[type[Effect], bool]] = {
     "crash:appended": (AppendBatch, True),
     "crash:preFlush": (Flush, False),
@@ -25,16 +25,16 @@ POINTS: dict[str, tuple[type[Effect], bool]] = {
     "crash:postStore": (Persist, True),
 }
 
-#: Why a process ends.
+#: The reasons why a process ends.
 REASONS = frozenset({"killed", "stopped", "fatal", *POINTS})
 
 
 @dataclass(slots=True)
 class Process:
-    """What runs on a node. ``end_of_log`` is the end of the log as last shown; ``lost`` is how many records
-    the next process must miss, and ``ended_at`` the line of the end that says so; ``directory_at`` is the
-    line that gives the disk; ``paused_at`` is the line of the last pause, ``last_step`` that of the last
-    step of any process.
+    """The process on a node. ``end_of_log`` is the end of the log as last shown; ``lost`` is the number of
+    records that the next process must lack, and ``ended_at`` the line of the end that gives it;
+    ``directory_at`` is the line that gives the disk; ``paused_at`` is the line of the last pause,
+    ``last_step`` that of the last step of any process.
     """
 
     node: NodeConfig
@@ -65,7 +65,7 @@ class Processes:
         return process is not None and process.runs and process.started_at < seq
 
     def step(self, event: Event) -> Iterator[Found]:
-        """Hold a step against what is known of its process, and take note of it."""
+        """Compare a step with the known facts about its process, and record it."""
         assert event.node is not None
         process = self.by_node[event.node]
         if process.node.is_skewed or "lt" in event.fields.values:
@@ -110,7 +110,7 @@ class Processes:
             if process.directory == event.fields.text("dirId"):
                 yield Found("dirId", "a new one", process.directory)
             process.directory, process.directory_at = event.fields.text("dirId"), event.seq
-            # Whether records that the power took before the disk went count as lost, no line says.
+            # No line shows whether records lost with the power, before the disk was replaced, count as lost.
             process.end_of_log, process.lost, process.lost_before_wipe = 0, 0, process.lost
         elif event.kind == "pause":
             process.paused_at = event.seq
@@ -118,13 +118,13 @@ class Processes:
                 yield Found("ms", "a length of time", event.fields.number("ms"))
         elif event.kind == "osFlush":
             to, end = event.fields.number("to"), process.end_of_log
-            # What of a dead process's log is left to write back, its end says, and the next start.
+            # The end of a crashed process and the next start show how much of its log is left to write back.
             if to > end or (process.runs and to != end):
                 yield Found("to", end, to)
 
 
 def _fails_to_start(process: Process, event: Event) -> bool:
-    """Whether an ``end`` is that of a process which died before it had a state to show."""
+    """Whether an ``end`` is that of a process which exited before it had a state to show."""
     if event.kind != "end" or event.fields.text("reason") in ("killed", "stopped"):
         return False
     if event.fields.number("inc") != process.incarnation + 1:
@@ -161,7 +161,7 @@ def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
 
 
 def is_second_half(event: Event, last: Json) -> bool:
-    """Whether a ``tick`` shows the second half of a poll: its wait is over and no message came.
+    """Whether a ``tick`` shows the second half of a poll: its wait is over and no message has arrived.
 
     The recorder writes a line for each half of a poll that has a visible effect. In the second half the
     state machine is served, and a timer may have expired on which the next poll acts. ``last`` is the state

@@ -1,6 +1,6 @@
 """Recorded runs: a folder with ``trace.jsonl.gz`` (one event a line) and ``run.json`` (a summary).
 
-The recorder writes what each node of a cluster did, in the exact global order; the events that are steps
+The recorder writes the steps of each node of a cluster, in the exact global order; the events that are steps
 of a node carry the effects of the step and the node's state after it.
 """
 
@@ -42,25 +42,26 @@ from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import opened, read_text
 
-#: Fields that say what a node did or handled: on a line that can have none of it they are wrong, not unknown.
+#: Fields about a node's step or message: on a line that cannot have one they are wrong, not unknown.
 _ACTS = frozenset({"mid", "during", "s", "log", "persist", "out", "cb"})
 
 #: The fields that a state, a message and an entry of ``out`` may have; others are counted as unknown.
 STATE, _CONTENT, _SENT = names(RecordedState), names(Content), names(Sent)
 
-#: The longest line and the largest content that are read; beyond ``_CHECKED_BYTES`` a run is not compressed
-#: more than ``MAX_RATIO`` times. Recorded runs have less than a hundredth of both, and a ratio of 30.
+#: The longest line and the largest content that are read; a run of more than ``_CHECKED_BYTES`` must not be
+#: compressed more than ``MAX_RATIO`` times. Recorded runs have less than a hundredth of both, and a ratio of
+#: 30.
 MAX_LINE_BYTES, MAX_TRACE_BYTES = 2**20, 2**28
 MAX_RATIO, _CHECKED_BYTES = 200, 16 * 2**20
 
-#: Requests of this API are answered by the node's server, not by its raft module; the recorder lists the
-#: answer among the effects of the node's next step.
+#: The node's server answers requests of this API, not its raft module; the recorder lists the answer among
+#: the effects of the node's next step.
 NOT_RAFT = "ApiVersions"
 
 
 class Message(NamedTuple):
     """A message with its content. ``destination`` is ``None`` on the line of the node that handles it;
-    ``seq`` is the line that shows the content; ``why`` says why it was lost, if it was.
+    ``seq`` is the line that shows the content; ``why`` is the reason of its loss, if it was lost.
     """
 
     mid: int
@@ -80,8 +81,7 @@ class Event(NamedTuple):
     """One line of a trace.
 
     ``time`` is the global time, ``now`` the node's own clock. ``message`` is the message handled; of an
-    ``end`` line, the one being handled when the process ended. ``state`` is ``None`` where there is no
-    process to show.
+    ``end`` line, the one being handled when the process ended. ``state`` is ``None`` where no process runs.
     """
 
     seq: int
@@ -99,7 +99,7 @@ class Event(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What kind of event it is, for counts: ``recv Fetch request``, ``api append``, ``tick``."""
+        """The kind of the event, for counts: ``recv Fetch request``, ``api append``, ``tick``."""
         if self.kind == "recv" and self.message is not None:
             return f"recv {self.message.api} {'request' if self.message.is_request else 'response'}"
         if self.kind == "api":
@@ -109,8 +109,8 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The cluster of a run. ``labels``: its first line. fetch_max_wait (ms): how long a Fetch may wait at the
-    leader.
+    """The cluster of a run. ``labels``: its first line. fetch_max_wait (ms): the longest wait of a Fetch at
+    the leader.
     """
 
     cluster_id: str
@@ -155,7 +155,7 @@ def config_of(fields: Fields) -> Config:
 class Recording:
     """A run: its configuration, its events in order, and every message content by message id.
 
-    unknown: how many lines have a field that is not known, by kind and field. summary: ``run.json``.
+    unknown: the number of lines with an unknown field, by kind and field. summary: ``run.json``.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """Read and validate the run in ``folder``. Raises InputError for anything that is not a whole run."""
+    """Read and validate the run in ``folder``. Raises InputError unless it is a whole run."""
     summary = _read_summary(folder / "run.json")
     trace = folder / "trace.jsonl.gz"
     with without_collector():
@@ -224,7 +224,7 @@ def _parse(line: bytes, where: str) -> Json:
 
 
 class _Reading:
-    """The lines read so far; each is held against those before it."""
+    """The lines read so far; each is compared with those before it."""
 
     def __init__(self) -> None:
         self.config: Config | None = None

@@ -1,4 +1,4 @@
-"""What holding recorded runs against the reference found: the machine-readable form and the exit status."""
+"""The result of comparing recorded runs with the reference: the machine-readable form and the exit status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kraftcheck.systems.citations import in_steps
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run: how it compares with the reference, and what its judges found."""
+    """One run: its comparison with the reference, and the findings of its judges."""
 
     report: RunReport
     judgement: Judgement
@@ -45,7 +45,7 @@ def exit_status(results: Sequence[RunResult], *, findings_fail: bool) -> int:
 
 
 def rule_counts(results: Iterable[RunResult]) -> Counter[str]:
-    """How many steps that agree each rule decided, in all runs together."""
+    """How many agreeing steps each rule decided, in all runs together."""
     return total(result.report.rules for result in results)
 
 

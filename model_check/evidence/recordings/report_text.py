@@ -1,4 +1,4 @@
-"""What holding recorded runs against the reference found, for people: plain lines of at most ``width``."""
+"""The result of comparing recorded runs with the reference, for people: plain lines of at most ``width``."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _COLUMNS: tuple[tuple[str, int, Callable[[RunResult], int]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How much to print. limit: differences and findings of each run; verbose: also texts and reasons; rules:
-    how often each rule was exercised; unexercised: which rules never were.
+    """The amount of output. limit: differences and findings of each run; verbose: also texts and reasons;
+    rules: how often each rule was exercised; unexercised: which rules never were.
     """
 
     limit: int = 10
@@ -51,7 +51,9 @@ class Wanted:
 
 
 def as_text(results: Sequence[RunResult], wanted: Wanted, width: int) -> str:
-    """The report: a table of the runs, differences, findings, what was not compared, and rules if wanted."""
+    """The report: a table of the runs, differences, findings, parts that were not compared, and rules on
+    request.
+    """
     width = max(width, MIN_WIDTH)
     parts = [_table(results, width)]
     for result in results:
@@ -131,7 +133,7 @@ def _difference(difference: Difference, wanted: Wanted, width: int) -> Iterator[
 
 
 def _value(value: Json) -> str:
-    """A value as JSON; ``None`` is what one side does not have."""
+    """A value as JSON; ``None`` is an absent value."""
     return "nothing" if value is None else json.dumps(value)
 
 
@@ -185,7 +187,7 @@ def _finding(finding: Finding, wanted: Wanted, width: int) -> Iterator[str]:
         yield from _labelled("again", f"kraftcheck check {finding.scenario} -v", width)
 
 
-# What was not compared.
+# Parts that were not compared.
 
 
 def _open(results: Sequence[RunResult], wanted: Wanted, width: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which recorded runs a list of folders names."""
+"""The recorded runs in a list of folders."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FILES = ("run.json", "trace.jsonl.gz")
 def find_runs(folders: Iterable[Path]) -> list[Path]:
     """The runs among ``folders``, each once: a folder that is a run, or every ``run-*`` below a folder.
 
-    Raises InputError for a folder without runs. A ``run-*`` that is no whole run is listed all the same:
-    reading it says what is missing.
+    Raises InputError for a folder without runs. An incomplete ``run-*`` is listed too: reading it reports the
+    missing part.
     """
     found: dict[Path, Path] = {}
     for folder in folders:

@@ -1,4 +1,4 @@
-"""How many bytes a record batch takes in a Fetch response.
+"""The size in bytes of a record batch in a Fetch response.
 
 Source: Kafka: DefaultRecordBatch (61 bytes of header), DefaultRecord, the schemas of the control records
 LeaderChangeMessage (version 0), KRaftVersionRecord, VotersRecord, SnapshotHeaderRecord and
@@ -24,7 +24,7 @@ TAGS = 1
 
 VALUE, INT64, INT32, INT16, UUID = 4, 8, 4, 2, 16
 
-#: The values of the records that begin and end a snapshot: a version; the header has a time as well.
+#: The values of the records that begin and end a snapshot: a version; the header also has a time.
 SNAPSHOT_HEADER, SNAPSHOT_FOOTER = INT16 + INT64 + TAGS, INT16 + TAGS
 
 
@@ -51,7 +51,7 @@ def _record(index: int, record: Record) -> int:
 
 
 def _sized(index: int, key: int | None, value: int) -> int:
-    """A record whose key (``None``: it has none) and value take so many bytes."""
+    """A record whose key (``None``: it has none) and value have these sizes in bytes."""
     key_length = _signed(-1 if key is None else key)
     body = FIXED + _signed(index) + key_length + (key or 0) + _signed(value) + value
     return _signed(body) + body

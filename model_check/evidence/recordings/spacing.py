@@ -1,8 +1,9 @@
-"""The times of a recorded run: when a poll is due, how long a message travels, when nothing may happen.
+"""The times of a recorded run: the due times of polls, the travel times of messages, and the times without
+steps.
 
-A recorded poll takes no time. So a ``tick`` stands at the ms at which something was due, and no step stands
-behind a deadline or inside a pause. A message travels as long as the network of the run may take, in order on
-each link. When the simulator acts (starts, calls, faults), no line fixes.
+A recorded poll takes no time. So a ``tick`` is at the ms at which an event was due, and no step is after a
+deadline or inside a pause. A message travels as long as the network of the run may take, in order on each
+link. No line fixes the times at which the simulator acts (starts, calls, faults).
 
 Source: the recorder's loop and network (MANIFEST of the recorded runs).
 """
@@ -25,8 +26,9 @@ _SPINS = 8
 
 @dataclass(slots=True)
 class _Node:
-    """Where a node stands: its last step (line, own clock), how many steps it has taken since the clock or a
-    message moved it on, the deadlines that it shows, and its last pause (line, first and last global ms).
+    """The position of a node: its last step (line, own clock), the number of steps since its clock or a
+    message last advanced it, the deadlines that it shows, and its last pause (line, first and last global
+    ms).
     """
 
     seq: int = -1
@@ -39,7 +41,7 @@ class _Node:
 
 
 class Spacing:
-    """What is known of the times up to the line that was read last."""
+    """The known times up to the line that was read last."""
 
     def __init__(self, recording: Recording) -> None:
         self._nodes: dict[int, _Node] = {}
@@ -55,7 +57,7 @@ class Spacing:
     def step(
         self, event: Event, clock: Clock | None, shutdown_at: int | None, flights: Mapping[int, Flight]
     ) -> Iterator[Found | str]:
-        """Hold the time of a step against what was due; a string is an exception to count.
+        """Compare the time of a step with the due times; a string is an exception to count.
 
         ``clock``: the timers of the process before the step; ``None`` where they are not known.
         """
@@ -88,7 +90,7 @@ class Spacing:
             yield Found("t", self._end, event.time)
 
     def _earlier(self, event: Event) -> int:
-        """What the node's own clock shows one ms before ``event``; one that is fast passes over numbers."""
+        """The reading of the node's own clock one ms before ``event``; a fast clock skips numbers."""
         config = self._config.node(-1 if event.node is None else event.node)
         if config is None or not config.is_skewed:
             return event.now - 1
@@ -120,7 +122,7 @@ class Spacing:
 
 
 def _in_time(node: _Node, event: Event, earlier: int) -> Iterator[Found]:
-    """The loop takes no step while it is paused, and none later than the first deadline that it shows."""
+    """The loop takes no step while it is paused, and none after the first deadline that it shows."""
     if event.kind not in ("end", "api") and node.paused_from < event.time < node.paused_until:
         yield Found("t", f"{node.paused_until} or later: the process is paused", event.time, node.paused_at)
     ahead = [at for at in (node.deadlines or {}).values() if type(at) is int and at > node.now]
@@ -129,7 +131,7 @@ def _in_time(node: _Node, event: Event, earlier: int) -> Iterator[Found]:
 
 
 def _due(node: _Node, event: Event, earlier: int, due: Sequence[int | None]) -> Iterator[Found | str]:
-    """A poll with a visible effect comes at once after a step, or when something is ``due``."""
+    """A poll with a visible effect follows a step at once, or comes when an event is ``due``."""
     times = [at for at in due if at is not None]
     if event.now == node.now or any(earlier < at <= event.now for at in times):
         return

@@ -1,4 +1,6 @@
-"""What a node shows after each step, from the reference's replica, and how two JSON values differ."""
+"""The state that a node shows after each step, from the reference's replica, and the differences of two JSON
+values.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ from kraftcheck.reference.replica import (
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import VoterSet
 
-#: Lists of control records that production writes in the order of a hash table, which no rule fixes.
+#: Lists of control records that Kafka writes in the order of a hash table, which no rule fixes.
 UNORDERED = frozenset({"value.grantingVoters", "value.voters"})
 
 
 def encode_state(replica: Replica, *, stopped: bool) -> dict[str, Json]:
-    """The recorder's state of ``replica``; a process that has ``stopped`` is not shutting down any more."""
+    """The recorder's state of ``replica``; a process that has ``stopped`` is no longer shutting down."""
     quorum_state, role = replica.quorum_state, replica.role
     voters = replica.voters
     state: dict[str, Json] = {
@@ -127,7 +129,7 @@ def same(left: Json, right: Json) -> bool:
 
 
 def equal(left: Json, right: Json) -> bool:
-    """Whether two JSON values are the same, whatever the order of keys in objects."""
+    """Whether two JSON values are the same, in any order of the keys in objects."""
     return same(left, right) or not any(differences(left, right, ""))
 
 

@@ -1,4 +1,6 @@
-"""What a node of a recorded run has on disk, by the reference's effects; held against what is recorded."""
+"""The contents of a node's disk in a recorded run, by the reference's effects; compared with the recorded
+ones.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefo
 
 
 def written(effects: Sequence[Effect], before: Replica) -> list[Json]:
-    """The quorum-state files written; ``before``, the replica as the step began, decides which version."""
+    """The quorum-state files written; ``before``, the replica at the beginning of the step, decides the
+    version.
+    """
     return [
         write_quorum_state(effect.quorum_state, before) for effect in effects if isinstance(effect, Persist)
     ]
@@ -41,8 +45,8 @@ class Stored:
     """The disk of a node over all its processes.
 
     file: the quorum-state file as recordings show it. is_known: ``False`` after steps that were not compared,
-    until the next process shows what it finds. kept: up to where the log was flushed as the last process
-    died, if there was more of it and the power stayed on.
+    until the next process shows its disk. kept: the offset up to which the log was flushed when the last
+    process crashed, if it had more records and the power stayed on.
     """
 
     def __init__(self) -> None:
@@ -60,9 +64,10 @@ class Stored:
             self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
 
     def found_by(self, start: Event, known: KnownBatches) -> Iterator[Found]:
-        """What the reference has on disk must be what the new process finds; a lost thread is picked up.
+        """The new process must find the disk of the reference; after steps that were not compared, its
+        recorded disk is adopted.
 
-        Raises UncoveredMessageError where that is not shown whole.
+        Raises UncoveredMessageError where the recording does not show it whole.
         """
         fields = start.fields
         if not self.is_known:
@@ -88,7 +93,7 @@ class Stored:
             self.file = files[-1]
 
     def left_by(self, end: Event) -> Iterator[Found]:
-        """A process ends; what it leaves behind is what the line says."""
+        """A process ends; it leaves the state that the line shows."""
         yield from differences(self.disk.log.end_offset, end.fields.number("leo"), "leo")
         yield from self._flushed(end.fields.number("flushed"))
         self.kept = None
@@ -102,7 +107,9 @@ class Stored:
             yield Found("during", f"batches that form a log: {error}", None)
 
     def _flushed(self, flushed: int) -> Iterator[Found]:
-        """No rule says when what a dead process had not flushed, and the next one finds, is written back."""
+        """No rule fixes when records that a crashed process had not flushed, and the next one finds, are
+        written back.
+        """
         if self.kept is not None and flushed == min(self.kept, self.disk.log.end_offset):
             self.disk = replace(self.disk, flushed=flushed)
         yield from differences(self.disk.flushed, flushed, "flushed")

@@ -1,7 +1,7 @@
 """The totals of a recorded run: those that its last line and ``run.json`` give, counted again.
 
-What the simulator did by itself (``act:...``) cannot be counted from the events; of ``spinGuard`` the lines
-show a part.
+The simulator's own acts (``act:...``) cannot be counted from the events; of ``spinGuard`` the lines show a
+part.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences
 
-#: Counts of what the simulator did, which lines do not show, or in part.
+#: Counts of the simulator's acts, which lines do not show, or only in part.
 NOT_COUNTED = ("act:", "spinGuard")
 
 #: Counts of messages that may include some that no line shows: answers made for a process that ended before
-#: it took them, and requests of the client that did not arrive.
+#: it received them, and requests of the client that did not arrive.
 AT_LEAST = ("synthetic:", "admin:")
 
-#: Counts of events by kind that the last line always has the way to give.
+#: Counts of events by kind, which the last line always gives in full.
 _COUNTED = (
     *("ev:", "end:", "lost:", "synthetic:", "admin:", "adminResult:"),
     *("appends", "starts", "truncations", "snapshotLoads", "lostUnflushedRestarts"),
@@ -31,7 +31,7 @@ _COUNTED = (
 
 
 class Totals:
-    """What has been counted so far."""
+    """The counts so far."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -123,7 +123,7 @@ class Totals:
             self.unnamed.add(f"adminResult:{api}:")
         self.results[f"{api}:{code}"] += 1
 
-    # What the recording says.
+    # The totals of the recording.
 
     def compare(self, final: Event) -> Iterator[Found | str]:
         """Differences of the last line and of ``run.json``; a string is an exception to count."""
@@ -138,7 +138,7 @@ class Totals:
             yield Found("counts.spinGuard", f"{shown} or more", given)
 
     def final_line(self) -> Json:
-        """What the last line of a run with these events says."""
+        """The totals in the last line of a run with these events."""
         counts = {name: count for name, count in sorted(self.counts.items()) if count}
         return {
             "leaders": self.leaders,
@@ -162,7 +162,7 @@ class Totals:
                 yield UNKNOWN_TOTAL
 
     def _leaders(self, given: Json) -> dict[str, int]:
-        """The leader of each epoch, and one that died as it became leader if ``given`` counts it."""
+        """The leader of each epoch, and one that crashed as it became leader if ``given`` counts it."""
         died = {epoch: node for epoch, node in self.died_leading.items() if given.get(epoch) == node}
         return {**self.leaders, **died}
 

@@ -1,7 +1,8 @@
-"""The messages of a recorded run: each is sent once, arrives once or is lost once, and answers what it says.
+"""The messages of a recorded run: each is sent once, arrives once or is lost once, and answers the request
+that it names.
 
-This holds whatever the nodes decide, so it is checked for every line, also where a node's own steps cannot
-be compared.
+This does not depend on the decisions of nodes, so it is checked for every line, also where a node's own steps
+cannot be compared.
 
 Source: the recorder's network (MANIFEST of the recorded runs); Kafka: KafkaNetworkChannel.sendOnCompleted
 (answers made by the network layer), RaftUtil.errorResponse, the message schemas (versions).
@@ -35,10 +36,10 @@ from kraftcheck.evidence.recordings.wire import VERSIONS, write_message
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.messages import ApiVersionsResponse
 
-#: The client that is not a node.
+#: The client, which is not a node.
 ADMIN = -1
 
-#: Why messages are lost, as far as the recorder says.
+#: The reasons of losses that the recorder names.
 REASONS = frozenset(
     {
         "drop",
@@ -53,8 +54,8 @@ REASONS = frozenset(
 
 
 class Flight(NamedTuple):
-    """A message that was sent: when (``now`` by the sender's own clock), on which line, by which node;
-    ``ends`` of the destination by then.
+    """A message that was sent: the time (``now`` by the sender's own clock), the line and the node; ``ends``
+    of the destination by then.
     """
 
     sent: Sent
@@ -76,7 +77,7 @@ class _Early(NamedTuple):
 
 
 class Transport:
-    """The messages under way as a run goes on."""
+    """The messages in flight during a run."""
 
     def __init__(self, recording: Recording, processes: Processes) -> None:
         self.recording = recording
@@ -117,7 +118,7 @@ class Transport:
                 yield from self._expires(event, sent)
 
     def _servers_answers(self, event: Event, requests: list[int]) -> Iterator[Found]:
-        """What a node's server has answered, the node's next step lists, unless there is none."""
+        """A node's next step lists the answers of its server, unless the node takes no further step."""
         if event.kind in ("start", "end"):
             return
         listed = {sent.answers for sent in event.sent if sent.api == NOT_RAFT and not sent.is_request}
@@ -152,8 +153,8 @@ class Transport:
             self.answered[sent.answers] = sent.mid
 
     def _in_order(self, event: Event, sent: Sent) -> Iterator[Found]:
-        """Messages are numbered as they are made, those included that the client, the network and a node's
-        server make; only the last are listed after they were made.
+        """Messages are numbered as they are made, including those of the client, the network and a node's
+        server; only the last are listed after they were made.
         """
         number, line = self.newest
         if number > sent.mid:
@@ -165,12 +166,12 @@ class Transport:
         self.newest = max(self.newest, (message.mid, message.seq))
 
     def _ends(self, node: int) -> int:
-        """How many processes have ended on ``node`` so far."""
+        """The number of processes that have ended on ``node`` so far."""
         process = self.processes.by_node.get(node)
         return 0 if process is None else process.ends
 
     def _expires(self, event: Event, sent: Sent) -> Iterator[Found]:
-        """A Fetch is answered when it has waited as long as it said, by the node's own clock."""
+        """A Fetch expires after the wait that it requested, by the node's own clock."""
         request = self.messages.get(-1 if sent.answers is None else sent.answers)
         arrived = None if request is None else self.arrived.get(request.mid)
         if request is None or arrived is None:
@@ -190,7 +191,7 @@ class Transport:
             if message.api == NOT_RAFT and not message.is_request:
                 yield from self._servers_content(message)
                 if self.requests.find(event.node, message.correlation) is not None:
-                    # The content of the request is not shown, so every request known is another one.
+                    # The content of the request is not shown, so every known request is a different one.
                     yield Found("corr", "that of an ApiVersions request", message.correlation)
             return
         yield from self._same(message, event.node)
@@ -218,7 +219,7 @@ class Transport:
         return False
 
     def world(self, event: Event) -> Iterator[Found]:
-        """A line that is no step: a loss, a change of the links, or what is left at the end."""
+        """A line that is no step: a loss, a change of the links, or a message left over at the end."""
         if event.kind == "net":
             yield from self.links.change(event, self.processes.by_node)
         elif event.message is not None:
@@ -282,7 +283,9 @@ class Transport:
             yield Found("re", "a request of the client", request)
 
     def _made_for_client(self, event: Event, request: int) -> Iterator[Found]:
-        """No node sent this answer: it reports an error. A request that no line shows waited in a queue."""
+        """The network made this answer: it reports an error. A request that no line shows waited in a
+        queue.
+        """
         fields = event.fields
         if fields.inner("data").number("errorCode") == int(ErrorCode.NONE):
             yield Found("data.errorCode", "an error: no node sent this answer", 0)
@@ -295,12 +298,12 @@ class Transport:
             yield Found("re", "a request of the client", request)
 
     def _was_answered(self, request: int) -> bool:
-        """Whether an answer to ``request`` is under way."""
+        """Whether an answer to ``request`` is in flight."""
         answer = self.answered.get(request)
         return answer is not None and answer in self.open
 
     def _same(self, message: Message, node: int) -> Iterator[Found]:
-        """What arrives at ``node``, or is lost on its way there, is what was sent."""
+        """The message that arrives at ``node``, or is lost on its way there, is the one that was sent."""
         flight = self.flights.get(message.mid)
         self.open.discard(message.mid)
         if flight is None:
@@ -355,7 +358,7 @@ class Transport:
             yield from _equal("to", asker, node, seq)
 
     def _servers_content(self, message: Message) -> Iterator[Found]:
-        """Every server answers the same; which version it was asked in, no line shows."""
+        """Every server answers the same; no line shows the version of the request."""
         self.older += is_older(message)
         expected = write_message(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
         if not equal(message.data.values, expected):
@@ -414,7 +417,7 @@ class Transport:
                 )
 
     def _fits(self, event: Event, message: Message, request: Flight) -> bool:
-        """What happened to the request must be a reason for this kind of answer."""
+        """The fate of the request must be a reason for this kind of answer."""
         mid, peer = request.sent.mid, request.sent.destination
         shown = self.messages.get(mid)
         lost = None if shown is None else shown.why
@@ -430,11 +433,11 @@ class Transport:
         return lost in BROKEN or answer in BROKEN or broke or self._ends(peer) > request.ends
 
     def finish(self) -> Iterator[tuple[int, int, Found | str]]:
-        """What is left at the end: line, node, and what is wrong or the exception that covers it."""
+        """The messages left over at the end: line, node, and the fault or the exception that covers it."""
         for mid in sorted(self.open):
             flight = self.flights[mid]
             to = flight.sent.destination
-            # A message that nobody sent has arrived in its place: then it did not wait in a queue.
+            # An unsent message has arrived in its place: then it did not wait in a queue.
             strayed = (flight.node, to, flight.sent.api) in self.strays
             ended = flight.sent.is_request and self._ends(to) > flight.ends
             waits = ended or self.final_time - flight.time < self.request_timeout

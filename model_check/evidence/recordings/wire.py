@@ -39,13 +39,13 @@ from kraftcheck.reference.versions import RANGES
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 
 TOPIC, TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
-#: What a request is about if it is not about the metadata partition.
+#: The topic and partition of requests that are not about the metadata partition.
 OTHER_TOPIC, OTHER_TOPIC_ID = "another-topic", "AAAAAAAAAAAAAAAAAAAAAg"
 #: The listener that controllers use, and the feature that is the version of KRaft.
 LISTENER, KRAFT_VERSION = "CONTROLLER", "kraft.version"
-#: The release whose runs are recorded, as its clients name it.
+#: The release whose runs are recorded, by the name of its clients.
 RELEASE = "4.3.1"
-#: The error of a response in words, which are Kafka's own.
+#: The text of a response's error, which is Kafka's own.
 ERROR_TEXT = "errorMessage"
 
 
@@ -53,7 +53,7 @@ ERROR_TEXT = "errorMessage"
 
 
 def _about(topic: str, index: str) -> Computed:
-    """The one partition that a request is about, by the names of the fields that say so."""
+    """The one partition of a request, by the names of the fields that give it."""
     known, other = (TOPIC_ID, OTHER_TOPIC_ID) if topic == "topicId" else (TOPIC, OTHER_TOPIC)
 
     def read(data: Fields, _: Mapping[str, Any]) -> str:
@@ -381,7 +381,7 @@ _make_codecs()
 
 
 def api_of(message: m.Message) -> str:
-    """The API that ``message`` belongs to. Raises TypeError for what is no message of a release."""
+    """The API that ``message`` belongs to. Raises TypeError for a value that is no message of a release."""
     if type(message) not in _APIS:
         raise TypeError(f"not a message: {message!r}")
     return _APIS[type(message)]
@@ -401,7 +401,7 @@ def read_message(api: str, data: Fields, *, is_request: bool) -> m.Message:
 def write_message(message: m.Message) -> dict[str, Json]:
     """``message`` as Kafka's JSON converter of its newest version shows it.
 
-    What the reference has no notion of (throttling, sessions, limits) has the value that Kafka sends.
+    Fields that the reference does not model (throttling, sessions, limits) have the value that Kafka sends.
     """
     return _CODECS[api_of(message), isinstance(message, m.Request)].write(message)
 

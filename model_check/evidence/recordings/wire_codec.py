@@ -1,6 +1,6 @@
 """Reads and writes Kafka's wire JSON by the layouts of ``spec/messages.toml``.
 
-Rows say which field of a layout is which attribute of a class of the reference.
+Rows map fields of a layout to attributes of a class of the reference.
 
 Unknown ids, epochs and offsets are -1 on the wire and ``None`` in the reference; the zero UUID is "no
 directory". A field may be missing if it is tagged, nullable or younger than the oldest version in use.
@@ -26,7 +26,7 @@ from kraftcheck.spec.model import Field
 
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
-#: What the writer of a field returns if the field is left out.
+#: The result of a field's writer if the field is left out.
 ABSENT = object()
 
 _ERRORS = frozenset(int(code) for code in ErrorCode)
@@ -64,9 +64,9 @@ Rows = Mapping[str, "str | Computed | Each"]
 
 
 class Layout(NamedTuple):
-    """A class of the reference and its rows. more: fields that the specification leaves out because they say
-    nothing about the quorum, with the values that Kafka gives them, by the path after which they stand; a
-    path that ends with a dot names the object that they begin.
+    """A class of the reference and its rows. more: fields that the specification leaves out because they do
+    not concern the quorum, with the values that Kafka gives them, by the path after which they stand; a path
+    that ends with a dot names the object that they begin.
     """
 
     kind: type[Frozen]
@@ -85,7 +85,7 @@ def directory(written: str) -> str | None:
 
 
 def or_minus_one(value: int | None) -> int:
-    """How the wire says "unknown"."""
+    """The wire's value for "unknown"."""
     return -1 if value is None else value
 
 
@@ -98,9 +98,9 @@ def error_of(data: Fields) -> ErrorCode:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A field of an object. since: the first version that has it. read: put what it says into the attributes;
-    ``None``: it says nothing. write: its value. inside: the parts of the objects in it. missing: the
-    attributes if the object that it belongs to is missing.
+    """A field of an object. since: the first version that has it. read: put its value into the attributes;
+    ``None``: it carries no information. write: its value. inside: the parts of the objects in it. missing:
+    the attributes if the object that it belongs to is missing.
     """
 
     key: str
@@ -161,7 +161,7 @@ class Codec:
         return _write(self.parts, value)
 
     def at_version(self, data: Mapping[str, Json], version: int) -> dict[str, Json]:
-        """``data``, of the newest version, without what ``version`` does not have."""
+        """``data``, of the newest version, without the fields that ``version`` does not have."""
         return _at_version(self.parts, data, version)
 
     def shown_since(self, data: Mapping[str, Json]) -> int:
@@ -305,8 +305,8 @@ class _Maker:
         return Part(key, since, read_each, partial(_write_each, row.attribute, codec), codec.parts)
 
     def _structure(self, key: str, parts: tuple[Part, ...], inside: list[Field]) -> Part:
-        """An object in an object. A tagged one is missing if all of it is at its defaults, or if the value
-        that it stands for is optional and not there.
+        """An object in an object. A tagged one is missing if all its fields have their defaults, or if its
+        value is optional and absent.
         """
         rows = [self._row(each.path)[0] for each in inside]
         heads = {row.partition(".")[0] for row in rows if isinstance(row, str) and "." in row}
@@ -368,7 +368,7 @@ def _unless_negative(value: int) -> int | None:
     return None if value < 0 else value
 
 
-# What parts read and write. Functions with arguments bound: a run of the checker calls them often.
+# The functions that read and write parts. Their arguments are bound: a run of the checker calls them often.
 
 _GETTERS: Mapping[str, Callable[..., Json]] = {
     "uuid": Fields.text,

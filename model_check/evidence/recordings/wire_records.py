@@ -1,5 +1,5 @@
-"""Kafka's wire JSON of control records and of the quorum-state file, and what recordings and adapters make of
-them: batches, voter sets and snapshots.
+"""Kafka's wire JSON of control records and of the quorum-state file, and their form in recordings and
+adapters: batches, voter sets and snapshots.
 
 Source: Kafka: the schemas of control records, QuorumStateData.json; the recorder's form of a batch.
 """
@@ -141,7 +141,7 @@ def _write_record(record: Record) -> Json:
 
 
 def record_name(record: Record) -> str:
-    """What recordings call a control record."""
+    """The name of a control record in recordings."""
     return next(name for name, (kind, _) in _RECORDS.items() if kind is type(record))
 
 
@@ -193,7 +193,9 @@ def read_snapshot(data: Fields) -> Snapshot:
 
 
 def write_snapshot(snapshot: Snapshot) -> dict[str, Json]:
-    """A snapshot: its id, what control records before it say, the application's values, its size in bytes."""
+    """A snapshot: its id, the content of the control records before it, the application's values, its size in
+    bytes.
+    """
     return {
         "snapshotId": write_snapshot_id(snapshot.id),
         "kraftVersion": snapshot.kraft_version,
@@ -227,5 +229,5 @@ def write_quorum_state(state: QuorumState, replica: Replica) -> dict[str, Json]:
 
 
 def write_whole_quorum_state(state: QuorumState) -> dict[str, Json]:
-    """The file of version 1, whatever the version of KRaft."""
+    """The file of version 1, for any version of KRaft."""
     return _QUORUM_STATE.write(state)

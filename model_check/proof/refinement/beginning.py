@@ -1,4 +1,4 @@
-"""How a scenario begins: by runs of the reference from empty disks, which are judged like all others."""
+"""The beginning of a scenario: runs of the reference from empty disks, which are judged like all others."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from kraftcheck.systems.kraft.system import KRaftSystem
 
 @dataclass(frozen=True)
 class Beginning:
-    """What holds in the initial state, by the run that leads there; ``lacks`` is what of that run the proof
-    does not have, but for listed differences, and ``outside`` in how many of its steps these occur, by name.
+    """The facts in the initial state, by the run that leads there; ``lacks`` are the parts of that run that
+    the proof does not have, except listed differences, and ``outside`` the number of its steps in which these
+    occur, by name.
     """
 
     facts: frozenset[Fact]
@@ -41,12 +42,12 @@ class Beginning:
     outside: dict[str, int]
 
 
-#: A step before the initial state: the component, what it was, the message that it takes, and the step.
+#: A step before the initial state: the component, its state, the message that it receives, and the step.
 Before = tuple[int, Node, InFlight | None, Step]
 
 
 def check_beginning(scenario: KRaftScenario) -> None:
-    """Raises InputError where a scenario is about what the proof does not know."""
+    """Raises InputError where a scenario is about features that the proof does not know."""
     stopped = set(scenario.replicas.stopped)
     if scenario.budgets.wipes or scenario.budgets.restores or scenario.budgets.snapshots or stopped:
         raise InputError(
@@ -56,7 +57,7 @@ def check_beginning(scenario: KRaftScenario) -> None:
 
 
 def given_nodes(scenario: KRaftScenario, system: KRaftSystem) -> dict[int, Node]:
-    """The nodes that the scenario gives, as they are before they do anything, by component."""
+    """The nodes that the scenario gives, before their first step, by component."""
     found = {}
     for component, identity in enumerate(system.identities):
         text = scenario.replicas.initial.get(str(identity.id))
@@ -66,7 +67,7 @@ def given_nodes(scenario: KRaftScenario, system: KRaftSystem) -> dict[int, Node]
 
 
 def steps_before(scenario: KRaftScenario, system: KRaftSystem, given: Mapping[int, Node]) -> Iterator[Before]:
-    """The steps by which ``system`` has come to its initial state, first starts before all others, from empty
+    """The steps by which ``system`` has reached its initial state, first starts before all others, from empty
     disks and the nodes that are ``given``.
     """
     leader = scenario.replicas.initial_leader
@@ -120,7 +121,7 @@ def _along(system: KRaftSystem, path: tuple[PathStep, ...]) -> Iterator[Before]:
 
 
 def first_facts(voters: frozenset[int], *, changing: bool) -> frozenset[Fact]:
-    """What holds of messages and history before anything has happened, with these ``voters``."""
+    """The facts about messages and history before the first step, with these ``voters``."""
     facts: set[Fact] = {("record", 0, 0, 0)}
     if changing:
         facts |= {("config", 0, 0), ("set_of", 0, 0, voters)}
@@ -150,7 +151,7 @@ def beginning(scenario: KRaftScenario, translator: Translator) -> Beginning:
 
 
 def _past_of(given: Mapping[int, Node], translator: Translator) -> frozenset[Fact]:
-    """The past that is made up of nodes that are given; the others are empty."""
+    """The past that is constructed for given nodes; the others are empty."""
     component_of, components = translator.component_of, range(translator.system.components)
     replicas = []
     for component in components:

@@ -1,7 +1,7 @@
 """Every conjunct of the invariant in every explored state, with a shortest run to it as its past.
 
-What a conjunct reads of a state are some fields of the replicas and some facts. States that are the same in
-these are judged once.
+A conjunct reads some fields of the replicas and some facts of a state. States that agree in these are judged
+once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kraftcheck.proof.refinement.tensors import Domain, Evaluation, instances, s
 from kraftcheck.proof.vocabulary import Epoch, Offset
 from kraftcheck.systems.kraft.node import Node
 
-#: How many values an intermediate result may have.
+#: The largest number of values in an intermediate result.
 _AT_ONCE = 8_000_000
 _REPLICA = "Replica"
 
 
 @dataclass(frozen=True)
 class Broken:
-    """``conjunct`` does not hold in ``state``, the first of ``states`` of which none is behind a step that is
+    """``conjunct`` does not hold in ``state``, the first of ``states``, none of which is after a step that is
     a listed difference (of ``after_difference`` that are, where ``states`` is 0).
     """
 
@@ -42,7 +42,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """``broken`` conjuncts, and how many different structures were evaluated, all conjuncts together."""
+    """``broken`` conjuncts, and the number of different evaluated structures, for all conjuncts together."""
 
     broken: tuple[Broken, ...]
     evaluated: int
@@ -75,7 +75,7 @@ class Structures:
         self.domain = Domain(explored.locals_.shape[1], *self._sizes(), voters)
 
     def _sizes(self) -> tuple[int, int]:
-        """How many epochs and offsets occur."""
+        """The number of epochs and offsets that occur."""
         sizes = {Epoch.name(): 1, Offset.name(): 1}
         for own in self.owns:
             sizes[Epoch.name()] = max(sizes[Epoch.name()], own.epoch + 1)
@@ -102,7 +102,9 @@ class Structures:
     def representatives(
         self, fields: frozenset[str], symbols: frozenset[str]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """States that differ in what is read: the first of each kind, and of which kind each state is."""
+        """States that differ in the parts that are read: the first of each class, and the class of each
+        state.
+        """
         components = self.explored.locals_.shape[1]
         projected = np.empty((components, len(self.owns)), np.uint64)
         for number, own in enumerate(self.owns):
@@ -123,7 +125,7 @@ class Structures:
         }
 
     def _of_replicas(self, name: str, states: NDArray[np.int64]) -> NDArray[Any]:
-        """A field of all replicas: what each local state has, then which local states the states have."""
+        """A field of all replicas: its value in each local state, then the local states of the states."""
         locals_ = self.explored.locals_[states]
         numbers, places = np.unique(locals_, return_inverse=True)
         shape = self.domain.shape(self._symbols[name])[1:]
@@ -170,7 +172,7 @@ def judge(
 ) -> Verdicts:
     """Evaluate every conjunct in every state.
 
-    ``outside``: the states behind a step that is a listed difference. A conjunct that fails there alone is a
+    ``outside``: the states after a step that is a listed difference. A conjunct that fails only there is a
     consequence of that.
     """
     broken, evaluated = [], 0

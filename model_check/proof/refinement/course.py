@@ -41,7 +41,7 @@ class Translator(Setting):
     """Translates the steps of a system."""
 
     def sequence(self, component: int, node: Node, message: InFlight | None, step: Step) -> Sequence:
-        """What ``step`` of ``component``, which was ``node``, is in the proof."""
+        """The image in the proof of ``step`` of ``component``, which was ``node``."""
         try:
             own = own_of(node, self.component_of)
         except NotAbstract as why:
@@ -51,7 +51,7 @@ class Translator(Setting):
         return course.walk.sequence()
 
     def same(self, before: Node, after: Node) -> bool:
-        """Whether the proof sees no difference between two states of a node."""
+        """Whether the proof does not distinguish two states of a node."""
         try:
             return own_of(before, self.component_of) == own_of(after, self.component_of)
         except NotAbstract:
@@ -64,7 +64,7 @@ class Course(ElectionEffects, LogEffects):
     # -- the whole step -------------------------------------------------------------------------------
 
     def run(self, step: Step) -> None:
-        """All that happens in ``step``, and whether the replica is then as it should be."""
+        """All effects of ``step``, and whether the replica then has the state that the step reports."""
         node = self.node
         if step.execution is not None:
             if node.replica is None:
@@ -101,7 +101,7 @@ class Course(ElectionEffects, LogEffects):
     # -- starts and crashes ---------------------------------------------------------------------------
 
     def _crash(self, loses_power: bool) -> None:
-        """The process ends. What was not flushed is lost with the power."""
+        """The process ends. Unflushed records are lost with the power."""
         if loses_power:
             self.disk = disks.lose_power(self.disk)
         self._end_process()

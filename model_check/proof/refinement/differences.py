@@ -1,4 +1,4 @@
-"""Where Apache Kafka does what the proved systems do not: steps outside the proof that are expected.
+"""The known differences of Apache Kafka from the proved systems: expected steps outside the proof.
 
 Each is a guard without which the proof fails, and a finding in Apache Kafka; see "What is proved of what" in
 ``docs/proofs.md``.
@@ -13,8 +13,8 @@ from kraftcheck.proof.refinement.walk import Taken
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``name`` is how reports call it; ``says`` what Kafka does; ``guards`` are the (action, guard)
-    that fail; ``scenario`` shows it.
+    """``name`` is its name in reports; ``says`` describes Kafka's behaviour; ``guards`` are the (action,
+    guard) that fail; ``scenario`` shows it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Effects that are actions of elections: roles, votes, and who is said to lead."""
+"""Effects that are actions of elections: roles, votes, and the known leader."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from kraftcheck.systems.kraft.node import Execution
 
 
 class ElectionEffects(Scene):
-    """What effects of elections are in the proof."""
+    """The images of elections' effects in the proof."""
 
-    #: The transition that was taken already, together with the file written for it.
+    #: The transition that was already taken, together with the file written for it.
     handled: int | None = None
 
     def persist(self, number: int, stored: QuorumState, execution: Execution, before: Replica | None) -> None:
-        """The file and the role that is entered with it are one action."""
+        """The file and the role that the replica enters with it are one action."""
         for place in range(number + 1, len(execution.effects)):
             effect = execution.effects[place]
             if isinstance(effect, Transition):
@@ -61,14 +61,14 @@ class ElectionEffects(Scene):
             self.unattached(stored)
 
     def begin(self, role: str, stored: QuorumState | None) -> None:
-        """The process takes up its first role."""
+        """The process enters its first role."""
         walk = self.walk
         newer = stored is not None and stored.epoch > walk.own.epoch
         last = walk.own.end[0]
         knows_leader = bool(walk.own.leader)
         walk.take("restart", NO_PROCESS if newer else role, last)
         if role == "Candidate" and knows_leader and self.changing:
-            # Where the guard says that this does not happen, the action does not say what comes of it.
+            # Where the guard excludes this case, the action does not define its result.
             walk.own = replace(walk.own, leader=frozenset())
         if newer:
             assert stored is not None
@@ -89,12 +89,12 @@ class ElectionEffects(Scene):
         self.vote(stored)
 
     def _request(self, payload: VoteRequest) -> tuple[int, int, int, int]:
-        """Candidate, epoch, and end of the log that a request for votes tells of."""
+        """Candidate, epoch, and end of the log in a request for votes."""
         candidate = self.component_of[payload.candidate.id]
         return candidate, payload.epoch, payload.end_offset, payload.last_epoch
 
     def vote(self, stored: QuorumState | None) -> None:
-        """A vote that is written down."""
+        """The replica records a vote."""
         if stored is None or stored.voted is None:
             return
         if self.component_of[stored.voted.id] in self.walk.own.voted:
@@ -122,7 +122,9 @@ class ElectionEffects(Scene):
         self.walk.take("become-leader", quorum, *place, assumed=assumed)
 
     def _granting(self, before: Replica | None) -> frozenset[int]:
-        """Who has voted for the replica that is elected: whom it has counted before, and who says so now."""
+        """The voters of the elected replica: those that it has counted before, and the one whose answer
+        arrives now.
+        """
         found = {self.actor}
         if before is not None and isinstance(before.role, Candidate):
             found |= {self.component_of[each] for each in before.role.election.granted}

@@ -1,4 +1,4 @@
-"""All states and transitions of a system, as arrays, with a shortest way to each state."""
+"""All states and transitions of a system, as arrays, with a shortest path to each state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kraftcheck.systems.kraft.system import KRaftSystem
 
 @dataclass(frozen=True)
 class Explored:
-    """A system that was explored whole, no order of steps left out.
+    """A system that was explored whole, with all orders of steps.
 
     States are numbered in the order of discovery, 0 is the initial one. ``locals_``: int32[states,
     components], numbers of local states in ``tables``; ``parents``: int64[states], and ``codes``, the step
@@ -39,7 +39,7 @@ class Explored:
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.locals_)
 
     @property
@@ -65,13 +65,13 @@ class Explored:
         return found
 
     def changed_by_others(self) -> list[tuple[int, int]]:
-        """Numbers of local states that a step of another component changes, and what it makes of them."""
+        """Numbers of local states that a step of another component changes, and their values after it."""
         keys = [key for key in self.tables.resolved if key >> 60 == SIGNAL_LOCAL]
         found = {(key & LIMIT - 1, self.tables.memo.get(key)) for key in keys}
         return sorted((before, after) for before, after in found if before != after)
 
     def way(self, state: int) -> list[PathStep]:
-        """The steps of the shortest way to ``state``."""
+        """The steps of the shortest path to ``state``."""
         found = []
         while state:
             found.append(self.tables.path_step(int(self.codes[state])))
@@ -79,8 +79,8 @@ class Explored:
         return found[::-1]
 
     def distinct_transitions(self) -> tuple[int, int]:
-        """How many different (state, action, successor) there are, losses of messages apart, and of those
-        how many.
+        """The number of different (state, action, successor) without losses of messages, and the number of
+        losses.
         """
         losses = self.edge_codes & 3 == LOSE
         names: dict[object, int] = {}
@@ -110,7 +110,7 @@ def outcomes_of(codes: NDArray[np.uint32]) -> NDArray[np.int32]:
 
 
 class _Tree(Collector):
-    """Collects the tree of first predecessors as well."""
+    """Also collects the tree of first predecessors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def explore_whole(
     progress: Callable[[Progress], None] | None = None,
     max_states: int | None = None,
 ) -> Explored:
-    """Explore ``system``, which is to judge nothing. Raises InputError beyond ``max_states`` states."""
+    """Explore ``system``, which must judge no properties. Raises InputError above ``max_states`` states."""
     tables, tree = Tables(system), _Tree()
     exploration = explore(
         system, threads=threads, limits=Limits(max_states=max_states), keep_going=True, progress=progress,

@@ -1,4 +1,4 @@
-"""Taking an action of the proof: whether its guards hold, and what it does."""
+"""Taking an action of the proof: whether its guards hold, and its effect."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kraftcheck.proof.logic import Action, Beside, Symbol, System
 from kraftcheck.proof.refinement.formulas import Fact, Universe, compile_guard, compile_update
 from kraftcheck.proof.refinement.own import SYMBOLS, Own
 
-#: The one relation besides those of :class:`Own` from which actions take something away.
+#: The one relation apart from those of :class:`Own` from which actions remove facts.
 KNOWN = "known"
 NOTHING: frozenset[Fact] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A guard asks that ``fact`` holds, or that it does not (``holds`` False)."""
+    """A guard requires that ``fact`` holds, or that it does not (``holds`` False)."""
 
     guard: str
     fact: Fact
@@ -29,9 +29,9 @@ class Need:
 class Fired:
     """An action that was taken.
 
-    ``failed`` are the guards that do not hold whatever was sent and whatever there was before; ``needs`` are
-    what the others ask of that; ``own`` is the replica afterwards, ``adds`` are the facts that come to hold.
-    ``forgets``: the replica knows no longer what is committed.
+    ``failed`` are the guards that hold for no messages and no history; ``needs`` are the requirements of the
+    others on these; ``own`` is the replica afterwards, ``adds`` are the facts that become true. ``forgets``:
+    the replica no longer knows its high watermark.
     """
 
     failed: tuple[str, ...]
@@ -49,7 +49,7 @@ class _Compiled:
 
 
 class _Asked:
-    """The answers that a guard is given, and what it has asked."""
+    """The answers for a guard, and its questions."""
 
     def __init__(self, guard: str, values: dict[Fact, Any]) -> None:
         self._guard = guard
@@ -108,8 +108,8 @@ class Actions:
     ) -> Fired:
         """Take action ``name``; ``parameters`` begin with the acting replica.
 
-        ``assumed`` are facts on which depends what the action does: they become needs, and that all others
-        on which it depends do not hold.
+        The effect of the action depends on the facts ``assumed``: they become needs, and so does the absence
+        of all other facts on which it depends.
         """
         key = name, own, parameters, assumed
         found = self._known.get(key)

@@ -1,10 +1,10 @@
 """The proof's formulas as Python functions: the guards and updates that Z3 proves, not a copy of them.
 
-Of the acting replica a formula reads everything (an ``Own``). Of all else, of what was sent and of history,
-it asks for single facts: whether a relation holds of some elements. A guard is compiled so that it is given,
-for each fact, the answer that serves it; it notes what it has asked. If it then holds, it holds in every
-structure that has the facts which it wanted to hold (``wanted``) and none of those which it wanted not to
-hold (``unwanted``). Parts that ask for no fact are evaluated first, so that nothing is asked without need.
+A formula reads everything of the acting replica (an ``Own``). Of messages and history it asks for single
+facts: whether a relation holds of some elements. A compiled guard receives, for each fact, the answer that
+makes it hold; it notes its questions. If it then holds, it holds in every structure that has the facts that
+it required (``wanted``) and none of those that it excluded (``unwanted``). Parts that ask for no fact are
+evaluated first, so that no question is unnecessary.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def changes_one(one: frozenset[int], other: frozenset[int]) -> bool:
 
 @dataclass(frozen=True)
 class Universe:
-    """The elements of a scenario: how many replicas, epochs and offsets there are, and who votes at first."""
+    """The elements of a scenario: the numbers of replicas, epochs and offsets, and the first voters."""
 
     replicas: int
     epochs: int
@@ -66,7 +66,7 @@ class Universe:
     voters: frozenset[int]
 
     def names(self) -> dict[str, Any]:
-        """What compiled formulas refer to."""
+        """The names that compiled formulas refer to."""
         return {
             "replicas": range(self.replicas),
             "epochs": range(self.epochs),
@@ -77,7 +77,7 @@ class Universe:
         }
 
     def elements(self, sort: z3.SortRef) -> range:
-        """The elements of a sort of which there are numbers."""
+        """The elements of a sort with numbers."""
         sizes = {Replica.name(): self.replicas, Epoch.name(): self.epochs, Offset.name(): self.offsets}
         return range(sizes[sort.name()])
 
@@ -85,7 +85,7 @@ class Universe:
 class _Writer:
     """Writes a formula as a Python expression.
 
-    ``places``: constants and how they are called; ``actor``: the terms that stand for the acting replica.
+    ``places``: constants and their names; ``actor``: the terms that stand for the acting replica.
     """
 
     def __init__(self, symbols: Mapping[str, Symbol], places: Mapping[str, str], actor: set[str]) -> None:
@@ -95,7 +95,7 @@ class _Writer:
         self._depth = 0
 
     def write(self, term: Term, positive: bool | None, bound: tuple[str, ...] = ()) -> str:
-        """``term``; ``positive``: whether it serves a guard if it holds (``None``: the facts decide)."""
+        """``term``; ``positive``: whether it helps a guard if it holds (``None``: the facts decide)."""
         if z3.is_var(term):
             return bound[-1 - int(z3.get_var_index(term))]
         if z3.is_quantifier(term):
@@ -138,7 +138,7 @@ class _Writer:
         if kind == z3.Z3_OP_DISTINCT and len(arguments) == 2 and arguments[0].sort() != z3.BoolSort():
             return "({} != {})".format(*(self.write(each, None, bound) for each in arguments))
         if kind == z3.Z3_OP_ITE:
-            # What is asked decides nothing: the condition of an update is about its arguments.
+            # The question decides nothing: the condition of an update is about its arguments.
             condition, then, otherwise = (self.write(each, None, bound) for each in arguments)
             return f"({then} if {condition} else {otherwise})"
         if kind == z3.Z3_OP_DT_CONSTRUCTOR and term.sort() == Role:
@@ -165,7 +165,7 @@ class _Writer:
         return f"{word}({arguments})"
 
     def _asks(self, term: Term) -> bool:
-        """Whether a fact is asked for in ``term``."""
+        """Whether ``term`` asks for a fact."""
         if z3.is_var(term):
             return False
         if z3.is_quantifier(term):
@@ -205,7 +205,7 @@ def compile_update(
     symbol: Symbol,
     meaning: Callable[..., Term],
 ) -> Callable[..., Any]:
-    """What ``symbol`` means afterwards, as a function of Own, the answers ``fact`` and ``value``, the
+    """The meaning of ``symbol`` afterwards, as a function of Own, the answers ``fact`` and ``value``, the
     arguments of the symbol and the parameters.
     """
     arguments = [z3.Const(f"argument.{number}", sort) for number, sort in enumerate(symbol.sorts)]

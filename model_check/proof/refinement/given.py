@@ -1,7 +1,7 @@
 """Pasts of states that a scenario gives (``replicas.initial``), of which no run is known.
 
-Whatever past they may have had, it satisfied the invariant. So one is made up; as all conjuncts are judged
-in all states, they are in this one: where one fails, the reference does not refine the proved system.
+Any past that they may have had satisfied the invariant, so the check constructs one. It judges all conjuncts
+in this state as in all others: if one fails, the reference does not refine the proved system.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 
 def with_votes(scenario: KRaftScenario) -> KRaftScenario:
-    """``scenario``, but that who is given with a leader and without a vote has voted for this leader.
+    """``scenario``, in which every replica given with a leader and without a vote has voted for this leader.
 
-    A vote stays in the file as long as its epoch, so that a leader would have no majority otherwise. Nothing
-    else comes of that vote: who knows the leader of its epoch votes for nobody.
+    A vote stays in the file as long as its epoch, so that a leader would have no majority otherwise. That
+    vote has no other effect: a replica that knows the leader of its epoch votes for no other.
     """
     replicas = scenario.replicas
     texts = {replica: _with_vote(text) for replica, text in replicas.initial.items()}
@@ -36,8 +36,8 @@ def _with_vote(text: str) -> str:
 
 @dataclass(frozen=True)
 class Given:
-    """A replica as it is given: ``own``, and what its process says beyond that of others (components):
-    ``votes``, who has voted for this Candidate, and ``ends``, how far this Leader takes their logs to reach.
+    """A given replica: ``own``, and its knowledge of others (components): ``votes``, the voters of this
+    Candidate, and ``ends``, the ends of their logs as this Leader knows them.
     """
 
     own: Own
@@ -46,7 +46,7 @@ class Given:
 
 
 def given_of(node: Node, own: Own, component_of: dict[int, int]) -> Given:
-    """What ``node`` says, whose abstraction is ``own``."""
+    """The knowledge of ``node``, whose abstraction is ``own``."""
     role = None if node.replica is None else node.replica.role
     if isinstance(role, Candidate):
         return Given(own, frozenset(component_of[each] for each in role.election.granted))
@@ -57,7 +57,7 @@ def given_of(node: Node, own: Own, component_of: dict[int, int]) -> Given:
 
 
 def past_of(replicas: Sequence[Given], voters: frozenset[int]) -> frozenset[Fact]:
-    """Facts by which ``replicas`` may have come to be as they are."""
+    """Facts by which ``replicas`` may have reached their states."""
     owns = [each.own for each in replicas]
     epochs = {each.epoch for each in owns} | {epoch for each in owns for _, epoch in each.holds}
     facts: set[Fact] = set()
@@ -72,7 +72,7 @@ def past_of(replicas: Sequence[Given], voters: frozenset[int]) -> frozenset[Fact
 
 
 def _leader(epoch: int, owns: Sequence[Own], voters: frozenset[int]) -> int | None:
-    """Who leads or led ``epoch``: whom a file names, or somebody who may have, if there are records of it."""
+    """The leader of ``epoch``: one that a file names, or a possible one if there are records of the epoch."""
     named = [leader for own in owns if own.epoch == epoch for leader in own.leader]
     if named:
         return named[0]
@@ -122,8 +122,8 @@ def _of_replica(number: int, given: Given, owns: Sequence[Own]) -> Iterator[Fact
 
 
 def _commitment(number: int, covered: int, owns: Sequence[Own]) -> Iterator[Fact]:
-    """Who knows that ``covered`` is committed knows it of the leader of that record, whom all have told of it
-    that hold it.
+    """A replica that knows ``covered`` to be committed has learned it from the leader of that record. All
+    replicas that hold the record have acknowledged it to that leader.
     """
     epoch = next(epoch for offset, epoch in owns[number].holds if offset == covered)
     yield "committed", epoch, covered
@@ -134,7 +134,7 @@ def _commitment(number: int, covered: int, owns: Sequence[Own]) -> Iterator[Fact
 
 
 def _told(voter: int, epoch: int, records: Iterable[Record]) -> Iterator[Fact]:
-    """``voter`` has told the leader of ``epoch`` of the records of that epoch."""
+    """``voter`` has acknowledged the records of ``epoch`` to its leader."""
     for record in records:
         if record[1] == epoch and record != START:
             yield "assured", voter, epoch, record[0]

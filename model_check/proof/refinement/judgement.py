@@ -1,8 +1,8 @@
 """Judging all steps of an exploration: each pair of a local state and an event once, its outcomes one by one.
 
-What a step is in the proof depends on the replica that takes it and on the event alone; what its guards ask
-of all else are single facts. So the steps are translated once, to rows of bits, and whether the facts are as
-they should be is looked up for each transition.
+The image of a step in the proof depends on its replica and the event alone; its guards ask for single facts
+of everything else. So the steps are translated once, to rows of bits, and each transition only looks up
+whether it has the required facts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Facts:
 
     @property
     def words(self) -> int:
-        """How many words a row of bits has."""
+        """The number of words in a row of bits."""
         return len(self.numbers) // WORD + 1
 
     def row(self, facts: Iterable[Fact]) -> Bits:
@@ -59,7 +59,7 @@ class Judged:
 
     ``sequences``: by number of the outcome, where a transition uses it. ``adds``, ``takes``, ``wanted``,
     ``unwanted``: uint64[outcomes, words]; ``broken``: uint8[outcomes], a guard fails or no action explains
-    what is done; ``acts``: whether any action is taken. ``pairs``: how many local states with an event.
+    the effect; ``acts``: whether any action is taken. ``pairs``: the number of local states with an event.
     """
 
     facts: Facts
@@ -73,7 +73,7 @@ class Judged:
     pairs: int
 
 
-#: The fact that a step outside the proof, of those that are listed, was taken before.
+#: The fact that an earlier step was outside the proof, as a listed difference.
 OUTSIDE: Fact = ("outside",)
 
 
@@ -152,7 +152,7 @@ def _rows(
 
 
 def reasons_of(sequence: Sequence) -> list[str]:
-    """Why ``sequence`` is outside the proof whatever was before; listed differences by their name."""
+    """The reason why ``sequence`` is outside the proof with any past; listed differences by their name."""
     found = [
         difference(taken, guard) or f"{taken.action}: {guard}"
         for taken in sequence.taken

@@ -1,6 +1,6 @@
 """Passes over all states and transitions, compiled. Facts are bits of rows of 64-bit words."""
 
-# Numba infers the types here; annotations would only repeat what the docstrings say.
+# Numba infers the types here; annotations would only repeat the docstrings.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 from kraftcheck.engine.jit import compiled
 
-#: What a transition lacks: bits of its mark.
+#: The lack of a transition: bits of its mark.
 MISSES, HAS_UNWANTED, BROKEN = 1, 2, 4
 
 
@@ -32,10 +32,10 @@ def forward(parents, steps, adds, takes, pasts, first):
 
 @compiled
 def always_and_ever(sources, targets, steps, adds, takes, always, ever):
-    """One round over all edges: what holds in a state on every way to it (``always``), and on some
+    """One round over all edges: the facts of a state on every path to it (``always``), and on some
     (``ever``): uint64[states, words] each.
 
-    Returns how many rows have changed; call it until none does.
+    Returns the number of changed rows; call it until it is 0.
     """
     words = always.shape[1]
     changed = 0
@@ -60,7 +60,7 @@ def always_and_ever(sources, targets, steps, adds, takes, always, ever):
 @compiled
 def judge(sources, steps, has, may, wanted, unwanted, broken, marks):
     """Mark the edges whose step lacks a fact it wants (in ``has``) or may have one that it does not (in
-    ``may``); ``broken``: uint8[steps], steps that no action explains. Returns how many are marked.
+    ``may``); ``broken``: uint8[steps], steps that no action explains. Returns the number of marked edges.
     """
     words = has.shape[1]
     found = 0
@@ -85,7 +85,7 @@ def digests(locals_, projected, pasts, mask, found):
     """A 64-bit digest of each state as a conjunct sees it, to ``found`` (uint64[states]).
 
     locals_: int32[states, components], numbers of local states; projected: uint64[components, local states],
-    digests of what is read of them; mask: uint64[words], which facts of the past are read.
+    digests of the fields that are read; mask: uint64[words], the facts of the past that are read.
     """
     for state in range(locals_.shape[0]):
         value = np.uint64(0)

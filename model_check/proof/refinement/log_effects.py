@@ -1,4 +1,4 @@
-"""Effects on logs and on what is committed, as actions of the proof."""
+"""Effects on logs and on commitment, as actions of the proof."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kraftcheck.systems.kraft.node import Execution
 
 
 class LogEffects(Scene):
-    """What effects on the log are in the proof."""
+    """The images of the log's effects in the proof."""
 
     #: Whether the log was flushed, so that a leader may count it.
     counts_flush = False
@@ -39,7 +39,9 @@ class LogEffects(Scene):
         walk.take("take-records", epoch, *walk.own.end, batch.end_offset, assumed=taken)
 
     def _take_over_voters(self, batch: Batch) -> None:
-        """Records that are taken over bring the voter sets that their leader has appended, and no others."""
+        """Records that a replica takes over carry the voter sets that their leader has appended, and no
+        others.
+        """
         after = self.voter_sets(disks.apply(self.disk, AppendBatch(batch)).log)
         for offset in range(batch.base_offset + 1, batch.end_offset + 1):
             record = offset, batch.epoch
@@ -62,7 +64,7 @@ class LogEffects(Scene):
             place, voters = (offset, batch.epoch), new
 
     def has_fetched(self, after: Replica) -> None:
-        """An answer without records is taken as well: nothing comes after the end of the log."""
+        """An answer without records is an action too: no record follows the end of the log."""
         walk = self.walk
         fetched = isinstance(after.role, Follower) and after.role.has_fetched
         if not fetched or walk.own.fetching:
@@ -92,7 +94,7 @@ class LogEffects(Scene):
     # -- commitment -----------------------------------------------------------------------------------
 
     def count_fetch(self, request: FetchRequest) -> None:
-        """A leader counts a fetch that it may count; whoever it may not count it must not use."""
+        """A leader counts a fetch of a voter; it must not use the fetch of another replica."""
         voter = self.component_of.get(request.replica.id)
         if voter is None or request.epoch != self.walk.own.epoch:
             return
@@ -132,7 +134,7 @@ class LogEffects(Scene):
 
 
 def _end_offsets(before: Replica | None, execution: Execution) -> dict[int, int]:
-    """How far a leader knows the logs of replicas to reach, by replica id."""
+    """The ends of replicas' logs as a leader knows them, by replica id."""
     ends: dict[int, int] = {}
     for replica in (before, execution.replica):
         role = None if replica is None else replica.role

@@ -38,7 +38,7 @@ KILLED = {
     "vote-of-a-prospective-not-persisted": "mutants-two-candidates",
     "leader-does-not-flush": "parity-crash",
     "follower-does-not-flush": "parity-crash",
-    # Logs that part.
+    # Logs that diverge.
     "every-offset-is-valid": "parity-leader-removes-itself",
     "compare-offsets-only": "three-voters-diverge",
     "truncation-keeps-epoch-start": "mutants-diverged",
@@ -69,7 +69,7 @@ _NOT_NEEDED = "the proof makes no use of the guard: safety does not rest on it"
 _LESS = "less is cut than may be; what is cut too little, the next fetch finds again"
 _ALIVE = "nothing wrong happens, but less or later than it should"
 _TWICE = "another guard refuses the same: no behaviour changes that the proof sees"
-#: By mutant that survives the refinement check: the scenario in which it was tried, and why.
+#: By mutant that survives the refinement check: the scenario in which it was tried, and the reason.
 SURVIVING = {
     "leader-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
     "fetching-follower-grants-pre-vote": ("parity-message-loss", _NOT_NEEDED),
@@ -93,7 +93,7 @@ SURVIVING = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a mutant was killed, and what fails: guards of actions, or conjuncts."""
+    """Whether a mutant was killed, and the failures: guards of actions, or conjuncts."""
 
     killed: bool
     why: tuple[str, ...]
@@ -105,7 +105,7 @@ class Verdict:
 
 
 class Mutants:
-    """Checks mutants, each in a process forked from one that has imported what all of them need."""
+    """Checks mutants, each in a process forked from one that has imported their common modules."""
 
     def __init__(self) -> None:
         self._server = forks.Server("kraftcheck.proof.refinement.worker")

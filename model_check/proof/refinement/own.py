@@ -1,4 +1,4 @@
-"""What the proof's structures say of one replica itself: the abstraction of a node."""
+"""A replica's own part of the proof's structures: the abstraction of a node."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NO_PROCESS = "Unattached"
 class Own:
     """A replica in the terms of the proof.
 
-    Replicas are numbers of components. ``voted``, ``leader``: whom the quorum-state file names; ``holds``,
-    ``unflushed``: the log on disk; ``role``, ``fetching``: of the process; ``covered``: up to where the
-    replica knows that records are committed, ``None`` if it knows of none.
+    Replicas are numbers of components. ``voted``, ``leader``: the replicas that the quorum-state file names;
+    ``holds``, ``unflushed``: the log on disk; ``role``, ``fetching``: of the process; ``covered``: the offset
+    up to which the replica knows records to be committed, ``None`` if it knows none.
     """
 
     epoch: int = 0
@@ -51,7 +51,7 @@ SYMBOLS = ("epoch", "role", "voted", "leader", "holds", "unflushed", "fetching")
 
 
 class NotAbstract(Exception):
-    """A node is in a state that the abstraction does not know; the argument says why."""
+    """A node is in a state that the abstraction does not know; the argument is the reason."""
 
 
 def records_of(log: Log) -> Iterator[Record]:
@@ -62,9 +62,9 @@ def records_of(log: Log) -> Iterator[Record]:
 
 
 def voter_sets_of(log: Log, start: frozenset[int]) -> dict[Record, frozenset[int]]:
-    """The records of ``log`` that bring other voters than those before them, with the ids of the voters.
+    """The records of ``log`` that change the voters, with the ids of the voters.
 
-    ``start`` are those of the start. What brings the same voters again is a record like any other.
+    ``start`` are those of the start. A record with the same voters again is like any other record.
     """
     found = {START: start}
     voters = start
@@ -77,14 +77,14 @@ def voter_sets_of(log: Log, start: frozenset[int]) -> dict[Record, frozenset[int
 
 
 def _said_by(stored: QuorumState) -> tuple[int, int | None, int | None]:
-    """Epoch, leader and vote; an old file does not say on which disk the replica is that got the vote."""
+    """Epoch, leader and vote; a file of version 0 does not name the disk of the replica that got the vote."""
     return stored.epoch, stored.leader, None if stored.voted is None else stored.voted.id
 
 
 def own_of(node: Node, component_of: dict[int, int]) -> Own:
-    """What the proof's structures say of ``node``; ``component_of``: components by replica id.
+    """The part of ``node`` in the proof's structures; ``component_of``: components by replica id.
 
-    Raises NotAbstract for snapshots, and where a process has not written down what it acts by.
+    Raises NotAbstract for snapshots, and where a process acts on state that it has not persisted.
     """
     stored, log = node.disk.quorum_state or QuorumState(), node.disk.log
     if log.start_offset or log.snapshots:

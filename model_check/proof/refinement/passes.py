@@ -1,4 +1,6 @@
-"""Whether each transition has the facts that its guards ask for: by one way to each state, and by all."""
+"""Whether each transition has the facts that its guards require: by one path to each state, and by all
+paths.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ from kraftcheck.proof.refinement.formulas import Fact
 from kraftcheck.proof.refinement.judgement import WORD, Bits, Judged, reasons_of
 from kraftcheck.proof.refinement.walk import Needed
 
-#: How many transitions that the proof does not have are kept.
+#: The number of transitions outside the proof that are kept.
 _SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Lack:
     """Transition number ``edge`` is not one of the proof's system: ``reasons`` that lie in the step itself,
-    and ``missing`` facts, needed or not wanted.
+    and ``missing`` facts, required or excluded.
     """
 
     edge: int
@@ -32,8 +34,8 @@ class Lack:
 
 @dataclass(frozen=True)
 class Passed:
-    """``outside``: transitions that are listed differences, by name; ``lacking``: how many others the proof
-    does not have, ``lacks`` the first.
+    """``outside``: transitions that are listed differences, by name; ``lacking``: the number of others that
+    the proof does not have, ``lacks`` the first of them.
     """
 
     outside: dict[str, int]
@@ -42,7 +44,7 @@ class Passed:
 
 
 def pasts_of(explored: Explored, judged: Judged, start: frozenset[Fact]) -> Bits:
-    """The facts of each state, by the shortest way to it that was found: uint64[states, words]."""
+    """The facts of each state, by the shortest path found to it: uint64[states, words]."""
     pasts = np.zeros((explored.states, judged.facts.words), np.uint64)
     pasts[0] = judged.facts.row(start)
     kernels.forward(explored.parents, explored.tree_steps, judged.adds, judged.takes, pasts, 1)
@@ -50,14 +52,16 @@ def pasts_of(explored: Explored, judged: Judged, start: frozenset[Fact]) -> Bits
 
 
 def holds(pasts: Bits, judged: Judged, fact: Fact) -> NDArray[np.bool_]:
-    """In which rows of ``pasts`` ``fact`` holds."""
+    """The rows of ``pasts`` in which ``fact`` holds."""
     place = judged.facts.number(fact)
     found: NDArray[np.bool_] = pasts[:, place // WORD] >> np.uint64(place % WORD) & np.uint64(1) != 0
     return found
 
 
 def pass_over(explored: Explored, judged: Judged, has: Bits, may: Bits) -> Passed:
-    """Judge all transitions. ``has`` and ``may``: which facts each state has, and which it may have."""
+    """Judge all transitions. ``has`` and ``may``: the facts that each state has, and those that it may
+    have.
+    """
     steps = explored.steps
     marks = np.zeros(len(steps), np.uint8)
     kernels.judge(explored.sources, steps, has, may, judged.wanted, judged.unwanted, judged.broken, marks)
@@ -90,7 +94,7 @@ def _lack(explored: Explored, judged: Judged, has: Bits, may: Bits, edge: int, r
 
 
 def all_ways(explored: Explored, judged: Judged, start: frozenset[Fact]) -> tuple[Bits, Bits]:
-    """What holds in a state whichever way led to it, and what on some way: uint64[states, words] each."""
+    """The facts of a state on every path to it, and on some path: uint64[states, words] each."""
     words = judged.facts.words
     always = np.full((explored.states, words), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
     ever = np.zeros((explored.states, words), np.uint64)

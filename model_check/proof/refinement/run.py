@@ -27,25 +27,25 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import KRaftSystem
 
-#: Records that one step may append and epochs that it may enter before a crash takes them back.
+#: Records that one step may append and epochs that it may enter before a crash reverts them.
 _MORE_OFFSETS, _MORE_EPOCHS = 4, 2
 #: Measured: 250 bytes each, with two transitions and a hundred facts.
 MOST_STATES = 12_000_000
-#: Is told what is being done.
+#: Receives the current activity.
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """What was found of a scenario.
+    """The result for a scenario.
 
-    ``transitions``: distinct ones, losses of messages (``losses``) apart; ``acting``: how many steps are
-    actions of the proof's system, and not steps in which it stays as it is; ``pairs``: local states with an
-    event that were judged. ``passed``: the transitions with a shortest way to each state; ``on_all_ways``:
-    with every way to it. ``disturbed``: local states in which the step of another replica changes what the
-    proof sees, which no action does. ``actions``: in how many steps each action is taken. ``broken``:
-    conjuncts that do not hold somewhere; ``evaluated``: structures in which they were evaluated, all
-    together. ``behind``: states behind a step that is a listed difference.
+    ``transitions``: distinct ones, losses of messages (``losses``) apart; ``acting``: the number of steps
+    that are actions of the proof's system, and not steps in which its state stays the same; ``pairs``: local
+    states with an event that were judged. ``passed``: the transitions with a shortest path to each state;
+    ``on_all_ways``: with every path to it. ``disturbed``: local states in which the step of another replica
+    changes their abstraction, which no action does. ``actions``: the number of steps for each action.
+    ``broken``: conjuncts that do not hold somewhere; ``evaluated``: structures in which they were evaluated,
+    all together. ``behind``: states after a step that is a listed difference.
     """
 
     scenario: str
@@ -68,7 +68,7 @@ class Refinement:
 
     @property
     def unexpected(self) -> frozenset[str]:
-        """Listed differences that occur where they should not."""
+        """Listed differences that occur in other scenarios than the expected ones."""
         return frozenset(self.outside) - allowed(self.scenario)
 
     @property
@@ -78,7 +78,7 @@ class Refinement:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is outside the proof but what is listed, and what comes of that."""
+        """Whether only listed differences, and their consequences, are outside the proof."""
         lacking = self.beginning.lacks or self.passed.lacking or self.on_all_ways.lacking
         lacking = lacking or self.disturbed
         return not lacking and not self.unexpected and not any(each.states for each in self.broken)
@@ -86,7 +86,9 @@ class Refinement:
 
 @dataclass(frozen=True)
 class Work:
-    """A scenario with all that was made of it. ``pasts``: uint64[states, words], facts by a shortest way."""
+    """A scenario with its exploration and translation. ``pasts``: uint64[states, words], facts by a shortest
+    path.
+    """
 
     scenario: KRaftScenario
     system: KRaftSystem
@@ -104,8 +106,8 @@ def check_refinement(
     progress: Progress | None = None,
     max_states: int = MOST_STATES,
 ) -> Work:
-    """Judge ``scenario``. Raises InputError where it is about what the proof does not know (snapshots, disks
-    that are lost), and where it has more than ``max_states`` states, as all are kept in memory.
+    """Judge ``scenario``. Raises InputError where it has features that the proof does not know (snapshots,
+    lost disks), and where it has more than ``max_states`` states, as all are kept in memory.
     """
     started = time.monotonic()
     say = progress or (lambda _: None)
@@ -156,7 +158,7 @@ def check_refinement(
 
 
 def _actions(judged: Judged, steps: NDArray[np.int32]) -> dict[str, int]:
-    """In how many transitions each action is taken."""
+    """The number of transitions in which each action is taken."""
     found: Counter[str] = Counter()
     for number, count in zip(*np.unique(steps, return_counts=True), strict=True):
         if number >= 0:
@@ -166,7 +168,7 @@ def _actions(judged: Judged, steps: NDArray[np.int32]) -> dict[str, int]:
 
 
 def _disturbed(explored: Explored, translator: Translator) -> int:
-    """In how many local states the step of another replica changes what the proof sees."""
+    """The number of local states in which the step of another replica changes their abstraction."""
     nodes = [cast(Node, local) for _, local in explored.tables.locals]
     pairs = explored.changed_by_others()
     return len({before for before, after in pairs if not translator.same(nodes[before], nodes[after])})
@@ -188,7 +190,7 @@ def _conjuncts(
 
 
 def _translator(system: KRaftSystem, explored: Explored) -> Translator:
-    """With the proved system that the scenario is about: the one with voter changes where voters change."""
+    """The proved system of the scenario: the one with voter changes where voters change."""
     nodes = [cast(Node, local) for _, local in explored.tables.locals]
     epochs = max(0 if each.disk.quorum_state is None else each.disk.quorum_state.epoch for each in nodes)
     offsets = max(each.disk.log.end_offset for each in nodes)

@@ -36,7 +36,7 @@ LARGE = (
     "nightly-remove-leader-and-restart",
     "nightly-shrink-and-restart",
 )
-#: In which Apache Kafka does what the proved systems do not.
+#: Scenarios in which Apache Kafka differs from the proved systems.
 DIFFERING = (
     "parity-observer",
     "finding-restart-before-write-back",
@@ -62,5 +62,5 @@ _EXPECTED = {
 
 
 def allowed(scenario: str) -> frozenset[str]:
-    """The listed differences that may occur in ``scenario``: in one that is not named above, all."""
+    """The listed differences that may occur in ``scenario``: all of them, if it is not named above."""
     return _EXPECTED.get(scenario, frozenset() if scenario in ALL else NAMES)

@@ -1,4 +1,4 @@
-"""Where a step of the checker is read: the replica that takes it, its disk, and what it has been told."""
+"""The reading of a step of the checker: its replica, the disk, and the information in the message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kraftcheck.systems.kraft.system import KRaftSystem
 
 @dataclass(frozen=True)
 class Setting:
-    """The system whose steps are read, and the proof's actions. ``changing``: those with voter changes."""
+    """The system that takes the steps, and the proof's actions. ``changing``: those with voter changes."""
 
     system: KRaftSystem
     actions: Actions
@@ -30,15 +30,15 @@ class Setting:
         return {identity.id: number for number, identity in enumerate(self.system.identities)}
 
     def steps_of(self, path: PathStep, node: Node) -> list[Step]:
-        """The steps that the system offers where ``path`` is one of them."""
+        """The steps that the system offers, with ``path`` among them."""
         if path.kind == "deliver":
             return self.system.deliver_steps(path.component, node, cast(InFlight, path.message))
         return self.system.action_steps(path.component, node)
 
 
 class Scene:
-    """A step of ``actor`` under way: the ``message`` that it takes with its ``payload``, what is on ``disk``
-    by now, and the actions of the proof that were taken (``walk``).
+    """A step of ``actor`` under way: the ``message`` that it receives with its ``payload``, the current
+    ``disk``, and the actions of the proof taken so far (``walk``).
     """
 
     def __init__(
@@ -57,20 +57,22 @@ class Scene:
         self.walk = Walk(setting.actions, component, own, flushes=flushes)
 
     def voter_sets(self, log: Log) -> dict[Record, frozenset[int]]:
-        """The records of ``log`` that bring other voters than those before, with these."""
+        """The records of ``log`` that change the voters, with the new voters."""
         found = voter_sets_of(log, frozenset(key.id for key in self.setting.system.voters))
         return {
             record: frozenset(self.component_of[each] for each in voters) for record, voters in found.items()
         }
 
     def voters(self) -> tuple[Record, frozenset[int]]:
-        """The last voter set in the log on disk, and which record brings it."""
+        """The last voter set in the log on disk, and its record."""
         if not self.changing:
             return START, self.start_voters
         return max(self.voter_sets(self.disk.log).items(), key=lambda found: found[0])
 
     def in_force(self) -> tuple[tuple[int, ...], frozenset[tuple[Any, ...]]]:
-        """What actions are told of the voter set in force: where it is, and that it is this."""
+        """The parameters of actions about the effective voter set: its place, and the fact that it is this
+        set.
+        """
         if not self.changing:
             return (), frozenset()
         record, voters = self.voters()

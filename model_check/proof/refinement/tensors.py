@@ -1,7 +1,7 @@
 """Formulas of the proof evaluated on many finite structures at once.
 
 A structure has one boolean for each fact; of many structures a relation is an array of booleans, a function
-one of numbers, whose first axis counts the structures. Quantifiers are axes that are folded up.
+one of numbers, whose first axis counts the structures. Quantifiers are reductions over an axis.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Domain:
 
 
 def instances(domain: Domain, term: Term, bound: int = 1) -> int:
-    """How many values the largest intermediate result has for one structure."""
+    """The number of values of the largest intermediate result for one structure."""
     if z3.is_quantifier(term):
         for number in range(term.num_vars()):
             bound *= domain.sizes[term.var_sort(number).name()]
@@ -79,7 +79,7 @@ class Evaluation:
         self._count = count
 
     def holds(self, formula: Formula) -> NDArray[np.bool_]:
-        """In which structures ``formula`` holds."""
+        """The structures in which ``formula`` holds."""
         found = self._evaluate(formula, ())
         return np.broadcast_to(found, (self._count,)).astype(bool)
 
@@ -145,7 +145,7 @@ class Evaluation:
 
 
 def _laid_out(table: Values, places: Sequence[int], count: int) -> Values:
-    """``table`` with its axes where the variables are that are its arguments; no copy."""
+    """``table`` with its axes at the places of the variables that are its arguments; no copy."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = table.transpose([0, *(1 + each for each in order)])
     shape = [1] * (1 + count)

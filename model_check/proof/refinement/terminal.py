@@ -1,4 +1,4 @@
-"""``kraftcheck prove --refinement``: what the checker explores of the reference, judged by the proof."""
+"""``kraftcheck prove --refinement``: the explored transitions of the reference, judged by the proof."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kraftcheck.support.terminal import Console, console, fitted, heading, say
 from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.systems.scenario import find
 
-#: How many violations of a scenario are told in full.
+#: The number of violations of a scenario that are printed in full.
 _TOLD = 3
 
 
 def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
-    """Judge the scenarios ``names`` (none: all of ``scenarios.ALL``) and print what was found.
+    """Judge the scenarios ``names`` (none: all of ``scenarios.ALL``) and print the results.
 
     Returns the exit status. Raises InputError for a scenario that cannot be judged.
     """
@@ -113,7 +113,7 @@ def _print_total(out: Console, done: list[Refinement]) -> None:
 
 
 def as_data(work: Work) -> dict[str, Any]:
-    """What was found of a scenario as JSON data."""
+    """The result for a scenario as JSON data."""
     found = work.refinement
     told = [dict(violations.lines_of_lack(work, each)) for each in found.passed.lacks[:_TOLD]]
     return {

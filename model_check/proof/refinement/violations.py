@@ -1,4 +1,4 @@
-"""How a step outside the proof is read, and a state in which a conjunct fails."""
+"""The text of a step outside the proof, and of a state in which a conjunct fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def lines_of_broken(work: Work, broken: Broken) -> Iterator[tuple[str, list[str]
 
 
 def again(work: Work, state: int, *more: PathStep) -> str:
-    """The command that shows the shortest way to ``state``, and the steps after it."""
+    """The command that shows the shortest path to ``state``, and the steps after it."""
     way = walk(work.system, [*work.explored.way(state), *more])
     path = path_text(taken.option for taken in way.taken)
     return f"kraftcheck trace show {work.scenario.name} --path {path}"
@@ -97,7 +97,7 @@ def _structure(
 
 
 def lines_of_state(work: Work, state: int) -> list[str]:
-    """A state with its past by a shortest way, line by line."""
+    """A state with its past by a shortest path, line by line."""
     facts: list[Fact] = []
     for component, number in enumerate(work.explored.locals_[state].tolist()):
         node = cast(Node, work.explored.tables.locals[number][1])

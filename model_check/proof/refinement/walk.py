@@ -1,4 +1,4 @@
-"""Actions of the proof taken one after the other by one replica within one step, and what they need."""
+"""Actions of the proof taken one after the other by one replica within one step, and their needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kraftcheck.proof.refinement.own import Own
 class Taken:
     """An action with its parameters, the replica before it, and the guards that do not hold.
 
-    ``flushes``: whether the replica flushes what it fetches, as all do that may become voters.
+    ``flushes``: whether the replica flushes fetched records, as all possible voters do.
     """
 
     action: str
@@ -34,11 +34,12 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """What a step is in the proof.
+    """The image of a step in the proof.
 
-    ``taken`` are its actions; ``problems`` say what of the step no action explains. ``needs`` must be met
-    by what was sent and by history before the step; ``adds`` come to hold, and stay. ``forgets``: what the
-    replica knew to be committed before, it no longer knows; ``knows`` is what it then knows.
+    ``taken`` are its actions; ``problems`` describe the parts of the step that no action explains. The
+    messages and the history before the step must meet ``needs``; ``adds`` become true, and stay so.
+    ``forgets``: the replica no longer knows the records that it knew to be committed; ``knows`` is its
+    knowledge afterwards.
     """
 
     taken: tuple[Taken, ...]
@@ -50,7 +51,7 @@ class Sequence:
 
 
 class Walk:
-    """Takes actions of ``actor``, which is as ``own`` says before them."""
+    """Takes actions of ``actor``, whose abstraction before them is ``own``."""
 
     def __init__(self, actions: Actions, actor: int, own: Own, *, flushes: bool = True) -> None:
         self._actions = actions
@@ -85,27 +86,27 @@ class Walk:
             (self._knows if fact[0] == KNOWN else self._adds).add(fact)
 
     def allows(self, action: str, *parameters: Any) -> bool:
-        """Whether no guard of ``action`` fails, whatever was sent and whatever there was before."""
+        """Whether no guard of ``action`` fails for all messages and all history."""
         return not self._actions.fire(action, self.own, (self.actor, *parameters)).failed
 
     def require(self, why: str, *fact: Any) -> None:
-        """What is done rests on ``fact``, which an earlier step has made true."""
+        """The effect depends on ``fact``, which an earlier step has made true."""
         if fact not in self._adds:
             self._needs.append(Needed(len(self.taken), Need(why, fact, True)))
 
     def rule_out(self, why: str, *fact: Any) -> None:
-        """What is done rests on it that no step has made ``fact`` true."""
+        """The effect depends on the absence of ``fact``: no step has made it true."""
         if fact in self._adds:
             self.problem(why)
         else:
             self._needs.append(Needed(len(self.taken), Need(why, fact, False)))
 
     def problem(self, text: str) -> None:
-        """No action explains something."""
+        """No action explains a part of the step."""
         self.problems.append(text)
 
     def sequence(self) -> Sequence:
-        """All that was taken."""
+        """All actions taken."""
         return Sequence(
             tuple(self.taken),
             tuple(dict.fromkeys(self.problems)),

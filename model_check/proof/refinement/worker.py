@@ -1,7 +1,7 @@
-"""The process that mutants of the reference are checked in: one forked from it for each.
+"""The process in which mutants of the reference are checked: one forked from it for each.
 
-``python -m kraftcheck.proof.refinement.worker`` is asked with a mutant and a scenario, separated by a space.
-It answers with ``found``, what was found of it, and the ``status`` with which the forked process ended.
+``python -m kraftcheck.proof.refinement.worker`` receives a mutant and a scenario, separated by a space. It
+answers with ``found``, the result, and the ``status`` with which the forked process ended.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from kraftcheck.support.errors import InputError
 if TYPE_CHECKING:
     from kraftcheck.proof.refinement.run import Work
 
-#: How many reasons are told.
+#: The number of reasons that are reported.
 _TOLD = 3
-#: How long a mutant may take, in seconds.
+#: The time limit of a mutant, in seconds.
 _MOST_SECONDS = 600.0
 
 
 def ready() -> Callable[[str, int], dict[str, Any]]:
-    """Import and compile what all forked processes need; what answers requests."""
+    """Import and compile everything that all forked processes need; the function that answers requests."""
     prepare()
     return partial(_answer, warm.image(_load))
 
 
 def _load() -> None:
     load()
-    # Not the proof: where a mutant has the reference imported again, Z3 would not declare its sorts again.
+    # Not the proof: where a mutant imports the reference again, Z3 would not declare its sorts again.
     import_module("z3")
 
 

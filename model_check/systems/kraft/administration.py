@@ -1,10 +1,11 @@
-"""What an administrator asks of leaders, as a scenario lists it: ``add 4``, ``add 4 ack-when-appended``
-(KIP-1186), ``remove 3/d3-2``, ``upgrade kraft.version``, ``downgrade kraft.version``; with KIP-595
-``alter 4,5,6``, ``alter cancel``.
+"""Requests of the admin client to leaders, as a scenario lists them: ``add 4``, ``add 4 ack-when-appended``
+(KIP-1186), ``remove 3/d3-2``, ``upgrade kraft.version``, ``downgrade kraft.version``; with KIP-595 ``alter
+4,5,6``, ``alter cancel``.
 
-A request may be delayed, lost or time out, and then be made again: here it happens at a leader, at any time
-at which the budget allows it. Replicas that are no leaders refuse it at once and stay as they are, which is
-left out. The answer leaves the model; the properties see it as a label.
+The network may delay or lose a request, or the request times out and the client repeats it. So the model lets
+a request arrive at a leader at any time that the budget allows. The model leaves out requests to other
+replicas: they refuse at once and do not change. The answer leaves the model; the properties see it as a
+label.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _ON_APPEND = " ack-when-appended"
 @dataclass(frozen=True, slots=True)
 class AdminStep:
     """One step: ``verb`` is add or remove, of the replica ``key``, or upgrade or downgrade; or alter, which
-    makes ``target`` the voters (``None``: leaves them as they are by now). ``ack_when_committed`` False: the
-    answer to add is not to wait for the commit.
+    makes ``target`` the voters (``None``: keeps the current ones). ``ack_when_committed`` False: the answer
+    to add is not to wait for the commit.
     """
 
     verb: str
@@ -60,8 +61,8 @@ def next_directory(directory: str) -> str:
 def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]], where: str) -> AdminStep:
     """The step that ``text`` describes; a replica without a directory has its first one.
 
-    ``endpoints``: where each replica listens; ``where``: the scenario's file.
-    Raises InputError for a replica that there is not.
+    ``endpoints``: the endpoint of each replica; ``where``: the scenario's file. Raises InputError for a
+    replica that does not exist.
     """
     verb, _, what = text.partition(" ")
     if what == "kraft.version":
@@ -84,7 +85,7 @@ def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]], where: str
 def requests(
     steps: tuple[AdminStep, ...], listed: bool, leader: Replica
 ) -> Iterator[tuple[AdminStep, Event]]:
-    """The steps that the administrator may ask ``leader`` for now, with the events that they are.
+    """The steps that the admin client may request from ``leader`` now, with their events.
 
     ``listed``: only the first that the leader's voter set does not show as done, once a change can begin.
     """
@@ -100,7 +101,7 @@ def requests(
 
 
 def _is_busy(leader: Replica) -> bool:
-    """Whether the leader would refuse any change for the time being, so that asking it changes nothing."""
+    """Whether the leader would refuse any change for the time being, so that a request changes nothing."""
     assert isinstance(leader.role, Leader)
     committed = -1 if leader.high_watermark is None else leader.high_watermark
     return leader.role.change is not None or leader.voters_offset >= committed or committed < 0
@@ -116,13 +117,13 @@ def _is_done(step: AdminStep, leader: Replica) -> bool:
 
 
 def _level(step: AdminStep) -> int:
-    """The level of kraft.version that is asked for."""
+    """The requested level of kraft.version."""
     return int(step.verb == "upgrade")
 
 
 def _event(step: AdminStep, leader: Replica, number: int) -> Event:
     if step.verb == "alter":
-        # Several may wait at a leader; the number of the step tells which one an answer is about.
+        # Several may wait at a leader; the number of the step identifies the request of an answer.
         return RequestReceived(CLIENT, AlterQuorumRequest(step.target), number)
     if step.key is None:
         return UpgradeKRaftVersion(leader.epoch, _level(step))

@@ -1,5 +1,5 @@
-"""Whether a state and the one that stands for it take the same steps: asked now and then while a graph is
-collected, so that nobody's word is taken for it.
+"""A sampled check that a state and its representative take the same steps. It runs from time to time while a
+graph is collected, so that the reduction does not rest on an unchecked assumption.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from kraftcheck.engine.steps import steps
 from kraftcheck.engine.system import GlobalState
 from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 
-#: Of the states that are replaced, these first ones are looked at, and then every so many-th.
+#: The check covers the first replaced states, this many, and then every so many-th.
 FIRST, EVERY = 100, 500
 
 
 class Watched:
-    """``represent`` for the states of ``system``, of which some are held against what stands for them.
+    """``represent`` for the states of ``system``; a sample of the states is compared with their
+    representatives.
 
-    Raises UnlikeError where a step of the one is no step of the other.
+    Raises UnlikeError where a state and its representative differ in a step.
     """
 
     def __init__(self, represent: Represent, system: KRaftSystem) -> None:
@@ -28,7 +29,7 @@ class Watched:
         self._system = system.bounded()
 
     def __call__(self, state: GlobalState) -> GlobalState:
-        """What stands for ``state``."""
+        """The representative of ``state``."""
         found = self._represent(state)
         if found != state and BEYOND not in state.locals:
             self._count += 1
@@ -42,7 +43,9 @@ class Watched:
             raise UnlikeError(f"{name[2]} at {self._system.identities[name[1]].id} does not come to the same")
 
     def _steps(self, state: GlobalState) -> Counter[tuple[tuple[str, int, Hashable], GlobalState]]:
-        """What may be done in ``state`` and by whom, with what stands for the state that it leads to."""
+        """The possible actions in ``state`` with their components, and the representative of each
+        successor.
+        """
         return Counter(
             (
                 (step.path.kind, step.path.component, None if step.outcome is None else step.outcome.action),

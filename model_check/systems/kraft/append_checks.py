@@ -1,4 +1,4 @@
-"""What a leader appends where the voter set may change, and what it tells of that.
+"""The records that a leader appends where the voter set may change, and its answers about them.
 
 Voter sets are read from the records of the log (:mod:`kraftcheck.systems.kraft.membership`).
 """
@@ -82,17 +82,18 @@ def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
 
 
 def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch, *, starts: bool) -> bool:
-    """P-9: an epoch opens with the leader and the ids of its voters (who granted their vote the model leaves
-    out), and with the voter set where the log has none, or another entry of the leader, and only there.
+    """P-9: an epoch opens with the leader and the ids of its voters (the model leaves out the ids of the
+    voters that granted their vote). The voter set follows if and only if the log has none, or has another
+    entry of the leader.
 
-    The record of the version in force precedes it, and the other entries are as before (LOG-4, UPDATE-1).
+    The record of the effective version precedes it, and the other entries are as before (LOG-4, UPDATE-1).
     """
     start, *changes = _history(before, batches)
     _, old, version = changes[-1] if changes else start
     voters = old.ids
     if before.log.assignments:
         # Where voters are assigned (KIP-595) they are those of the last assignment that is known to be
-        # committed; a process that starts knows what its log shows.
+        # committed; a process that starts knows the contents of its log.
         decided = assignments.decided_in(before.log)
         known = assignments.voters_at(membership.own_origin(before), before.log, decided)
         voters = tuple(key.id for key in known) if starts else before.voters.ids
@@ -106,8 +107,9 @@ def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch, *, starts
 
 
 def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
-    """S-27: whoever enters the voter set has caught up. All in it support the kraft.version in force, as a
-    new voter has told just now. An assignment (KIP-595) names ids.
+    """S-27: every replica that enters the voter set has caught up. All voters of the new set support the
+    effective kraft.version; a new voter has just reported its supported versions. An assignment (KIP-595)
+    names ids.
     """
     ready = _caught_up(before, event)
     assigned = assignments.added(membership.own_origin(before), tuple(batches), change)
@@ -158,16 +160,16 @@ def _change_violations(
 
 
 def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
-    """The voter sets of ``batches``, with which the log of ``before`` goes on."""
+    """The voter sets of ``batches``, with which the log of ``before`` continues."""
     log = Log(tuple(batches), start_offset=before.log.start_offset, snapshots=before.log.snapshots)
     return membership.history_of(membership.own_origin(before), log)
 
 
 def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
-    """P-9: the records are what was asked for: one entry added, removed or replaced.
+    """P-9: the records are those of the request: one entry added, removed or replaced.
 
-    An upgrade of kraft.version comes in one batch with the voter set, which is as the voters described
-    themselves (KVER-5).
+    An upgrade of kraft.version comes in one batch with the voter set, whose entries are the voters' own
+    descriptions (KVER-5).
     """
     _, old, _ = _history(before, batches)[-1]
     records: tuple[Record, ...]
@@ -190,7 +192,7 @@ def _names_twice(protocol: Protocol, change: Batch) -> bool:
 
 
 def _is_update(event: Event | None) -> bool:
-    """Whether a voter describes itself, which may be as the log has it already."""
+    """Whether a voter describes itself, possibly as the log describes it already."""
     return isinstance(event, RequestReceived) and isinstance(event.request, UpdateRaftVoterRequest)
 
 
@@ -201,7 +203,7 @@ def _as_described(before: Replica, old: VoterSet) -> VoterSet:
 
 
 def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
-    """``old`` with the one entry added, removed or replaced that ``event`` asks for or allows."""
+    """``old`` with the one entry added, removed or replaced that ``event`` requests or allows."""
     voters = old.voters
     request = event.request if isinstance(event, RequestReceived) else None
     response = event.response if isinstance(event, ResponseReceived) else None
@@ -218,7 +220,7 @@ def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
 
 
 def told_entry(request: UpdateRaftVoterRequest) -> Voter:
-    """What a voter says of itself."""
+    """The description that a voter gives of itself."""
     return Voter(request.voter, request.endpoints, request.min_kraft_version, request.max_kraft_version)
 
 

@@ -1,8 +1,8 @@
-"""Who votes where voters change by AlterQuorum (KIP-595), read from the records of logs alone; and what must
-hold of it.
+"""The voters where they change by AlterQuorum (KIP-595), read from the records of logs alone; and the
+properties of these changes.
 
-An assignment is in force once it is committed. One is appended only when the one before is committed, so that
-replicas are at most one voter apart.
+An assignment is effective once it is committed. The leader appends one only when the one before is committed,
+so that replicas are at most one voter apart.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ def voters_at(origin: Origin, log: Log, offset: int) -> Keys:
 
 
 def newest_below(log: Log, high_watermark: int, known: int) -> int:
-    """Where the newest assignment is that a high watermark shows to be committed; at least at ``known``."""
+    """The offset of the newest assignment that a high watermark shows to be committed; at least ``known``."""
     return max((known, *(at for at, _ in assignments_of(log.batches) if at < high_watermark)))
 
 
 def decided_in(log: Log) -> int:
-    """Where the newest assignment is that a log alone shows to be committed: all but the last one are."""
+    """The offset of the newest assignment that a log alone shows to be committed: all but the last one
+    are.
+    """
     return next((at for at, _ in assignments_of(log.batches)[-2:-1]), -1)
 
 
@@ -56,11 +58,13 @@ def added(origin: Origin, before: Prefix, change: Batch) -> set[int]:
     return {voter for _, each in assignments_of((change,)) for voter in each.voters} - set(known[-1])
 
 
-# What must hold.
+# The properties.
 
 
 def has_named(origin: Origin, committed: Prefix, target: Target) -> bool:
-    """Whether what was committed includes an assignment on the way to ``target``, or with nothing wanted."""
+    """Whether the committed records include an assignment on the way to ``target``, or one without a
+    target.
+    """
     known = [VoterAssignment(origin.voters.ids), *(each for _, each in assignments_of(committed))]
     if target is None:
         return any(each.target is None for each in known)
@@ -89,7 +93,7 @@ def violations(origin: Origin, replica: Replica) -> Iterator[str]:
 
 
 def goals(committed: Prefix) -> Iterator[str]:
-    """What became of targets that were committed: they are reached, or given up on the way."""
+    """The outcomes of committed targets: each is reached, or cancelled on the way."""
     known = [each for _, each in assignments_of(committed)]
     for number, each in enumerate(known):
         if each.target is None and any(before.target == each.voters for before in known[:number]):

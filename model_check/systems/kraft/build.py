@@ -125,7 +125,9 @@ class _Builder:
         )
 
     def _run_initial_prefix(self, system: KRaftSystem, leader: int) -> None:
-        """Let ``system`` begin where a run without faults has brought all replicas but the fresh ones."""
+        """Let ``system`` begin in the state to which a run without faults has brought all replicas but the
+        fresh ones.
+        """
         replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
         way = InitialPrefix(

@@ -1,8 +1,8 @@
-"""Properties of single steps: judged once for each (local state, event), from what the reference did.
+"""Properties of single steps: judged once for each (local state, event), on the result of the reference.
 
-They compare the replica before and after and look at the effects; none of them asks the reference whether
-it was right. Only that a pre-vote has no effect is judged from the request handled once more, alone: the
-poll that belongs to the same step may do something.
+They compare the replica before and after and look at the effects; none of them asks the reference whether it
+was right. One exception: whether a pre-vote has no effect is judged from the request handled once more,
+alone, as the poll in the same step may change the replica.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ def violations(
 
 
 def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
-    """What a crash violates by leaving ``left`` on a disk that was as ``found`` before ``effects`` began.
+    """The properties that a crash violates by leaving ``left`` on a disk that was as ``found`` before
+    ``effects`` began.
 
-    S-41: the file is what it was, or what it was to be when a change of state or all effects were done. The
+    S-41: the file has its contents from before, or those of after a change of state or after all effects. The
     effects that did not happen any more count: the file is written before the state changes.
     """
     written, whole = found.quorum_state, {found.quorum_state}
@@ -120,7 +121,7 @@ def _transition_violations(
 
 
 def _disturbances(effect: Transition) -> Iterator[str]:
-    """What a message with a larger epoch disturbs while the leader is healthy."""
+    """The properties that a message with a larger epoch violates while the leader is healthy."""
     yield names.REMOVED_VOTER_DISTURBS_NOBODY
     if effect.source == "Leader":
         yield names.STABLE_LEADERSHIP
@@ -130,7 +131,7 @@ _ANY_CHANGE = ("same", "larger", "plus-one")
 
 
 def epoch_changes(before: int, after: int) -> tuple[str, ...]:
-    """What the spec's table may call the change from one epoch to another."""
+    """The names that the spec's table allows for the change from one epoch to another."""
     if after == before:
         return ("same",)
     if after == before + 1:
@@ -150,7 +151,9 @@ def legal_transitions(state_machine: StateMachine, observer: bool) -> frozenset[
 
 
 def _role_violations(before: Replica, event: Event | None, replica: Replica) -> Iterator[str]:
-    """An observer stands no election; a leader that removes itself leads on until that is committed."""
+    """An observer does not become candidate; a leader that removes itself remains leader until that is
+    committed.
+    """
     role = replica.role
     if replica.is_voter or not isinstance(role, Prospective | Candidate | Leader):
         return
@@ -224,7 +227,7 @@ def _request_violations(
         yield from _fetch_violations(before, request, execution)
     if not isinstance(request, VoteRequest):
         return
-    # Whatever the answer: the receiver may learn the sender's epoch, and no other.
+    # Any answer: the receiver may learn the sender's epoch, and no other.
     if request.pre_vote and execution.replica.epoch > max(before.epoch, request.epoch):
         yield names.PRE_VOTE_CREATES_NO_EPOCH
     if not execution.grants_vote:
@@ -264,8 +267,8 @@ def _fetch_violations(before: Replica, request: FetchRequest, execution: Executi
     contacts = before.role.contacts if isinstance(before.role, Leader) else ()
     contacts_after = after.role.contacts if isinstance(after.role, Leader) else ()
     rearmed = execution.arms(Timer.CHECK_QUORUM)
-    # Whoever fetches, the voters heard from are counted anew: after a change of the voter set they may be
-    # enough, and a single voter needs nobody.
+    # After every fetch the voters heard from are counted anew: after a change of the voter set they may be
+    # enough, and a single voter needs no other voter.
     needed = majority(len(before.voters)) - (1 if before.is_voter else 0)
     counted = len(contacts) < needed and (contacts != contacts_after or rearmed)
     moved = before.high_watermark != after.high_watermark and not _appends_first(execution)

@@ -1,8 +1,8 @@
-"""The clock of a replica, in scenarios where clocks run, and what it showed at the fetches of others.
+"""The clock of a replica, in scenarios where clocks run, and its readings at the fetches of other replicas.
 
-Only a leader notes times, by its own clock, and forgets them with its office. So each replica has a clock
-of its own, which stands still unless it leads. What it showed is kept beside the replica, to hold against it
-what the leader tells; no rule reads it.
+Only a leader notes times, by its own clock, and forgets them when it resigns or loses its epoch. So each
+replica has a clock of its own, which stands still unless the replica leads. Its readings are kept next to the
+replica, to compare the leader's reports with them; no rule reads them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ READY_WITHIN_MS = 3_600_000
 
 
 class Fetches(Frozen):
-    """The fetches of one replica that a leader has taken in its epoch.
+    """The fetches of one replica that a leader has received in its epoch.
 
     ``offset`` is that of the latest fetch and ``held`` the largest; ``ends`` has for each reading of the
     clock at which there was one the end of the leader's log at the first of them. ``latest`` is the reading
@@ -44,12 +44,14 @@ class Fetches(Frozen):
 
     @property
     def last(self) -> int:
-        """What the clock showed at the last fetch; if it was set back, the largest of all readings."""
+        """The reading at the last fetch; if the clock was set back, the largest of all readings."""
         return self.ends[-1][0]
 
 
 class Clock(Frozen):
-    """What the clock shows, in ms, and the fetches that the replica has taken since it began to lead."""
+    """The reading of the clock, in ms, and the fetches that the replica has received since it began to
+    lead.
+    """
 
     now: Time = 0
     fetches: Ascending[Fetches] = ()
@@ -60,7 +62,7 @@ class Clock(Frozen):
 
 
 def after(clock: Clock, before: Replica, event: Event, effects: tuple[Effect, ...], leader: Replica) -> Clock:
-    """``clock`` after ``event`` has made ``leader`` of the replica ``before``, whose process goes on."""
+    """``clock`` after ``event`` has made ``leader`` of the replica ``before``, whose process continues."""
     led = isinstance(before.role, Leader) and isinstance(leader.role, Leader) and before.epoch == leader.epoch
     if not led:
         return replace(clock, fetches=())
@@ -72,17 +74,18 @@ def after(clock: Clock, before: Replica, event: Event, effects: tuple[Effect, ..
 
 
 def _entry_of(leader: Replica, key: ReplicaKey) -> ReplicaKey:
-    """What the leader calls the replica that is ``key``: the directory of a static voter is not known."""
+    """The leader's name for the replica that is ``key``: the directory of a static voter is not known."""
     return next((voter for voter in leader.voters.keys if membership.matches(voter, key)), key)
 
 
 def _taken(
     before: Replica, event: Event, effects: tuple[Effect, ...], leader: Replica
 ) -> Iterator[tuple[ReplicaKey, int, int]]:
-    """The fetches that the leader took in this step: who, at which offset, and where the leader's log ended.
+    """The fetches that the leader received in this step: the replica, its offset, the end of the leader's
+    log.
 
-    One that it parks has been taken, and is taken once more when it is answered from what is there by then;
-    not when its wait is over, as the answer is then that of the first time.
+    A fetch that goes to purgatory counts as received. It counts again when the leader completes it from the
+    contents of its log at that time; not when it expires, as the answer is then that of the first time.
     """
     answered = {
         effect.to

@@ -1,15 +1,16 @@
-"""Batches that could as well not be in the logs: nobody can come to tell them from the ones that follow.
+"""Batches that could be missing from the logs: no replica can distinguish them from the ones that follow.
 
 A batch X that is committed and followed by a committed batch Y, wherever it is, can be left out if
 
-* nobody refers to its end: no log, fetch, high watermark or progress ends there;
-* logs without X end before it, so that whoever lacks X lacks Y, and is given both at a time;
-* no other batch, and no end of a log that somebody speaks of, has an epoch from that of X up to that of Y, so
-  that no search for the end of an epoch (KafkaRaftLog.endOffsetForEpoch) leads to the end of X.
+* no part of the state refers to its end: no log, fetch, high watermark or progress ends there;
+* logs without X end before it, so that a replica without X is without Y, and receives both together;
+* no other batch, and no end of a log that a message or a replica mentions, has an epoch from that of X up to
+  that of Y, so that no search for the end of an epoch (KafkaRaftLog.endOffsetForEpoch) leads to the end of X.
 
 Where batches may be parted (a process may crash between two of them, or a fetch answer may have one alone), X
-must be in all logs, and where a crash may take what was not flushed, X must be flushed in all: who loses it
-gets it again, and perhaps alone. What remains has the offsets that it would have had without X.
+must be in all logs, and where a crash may lose unflushed records, X must be flushed in all: a replica that
+loses it fetches it again, perhaps alone. The remaining batches get the offsets that they would have had
+without X.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ Batches = tuple[Batch, ...]
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What a state refers to: ``positions`` up to which somebody has records, ``epochs`` of ends of logs."""
+    """The references of a state: ``positions`` up to which a replica has records, ``epochs`` of ends of
+    logs.
+    """
 
     positions: frozenset[int]
     epochs: frozenset[int]
@@ -48,10 +51,10 @@ def redundant(
     parted: bool,
     lasting: int | None = None,
 ) -> Batch | None:
-    """The first batch of what is ``committed`` that can be left out of it and of the ``logs``, if any.
+    """The first batch of the ``committed`` records that can be left out of them and of the ``logs``, if any.
 
-    ``answers``: the batches that answers to fetches hold. ``parted``: whether batches may be parted.
-    ``lasting``: the offset up to which no log can lose what it has (``None``: it loses nothing).
+    ``answers``: the batches in answers to fetches. ``parted``: whether batches may be parted. ``lasting``:
+    the offset below which no log can lose records (``None``: logs lose nothing).
     """
     whole = [committed, *(log.batches for log in logs)]
     positions = references.positions | {log.end_offset for log in logs}

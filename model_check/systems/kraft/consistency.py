@@ -10,7 +10,9 @@ from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 
 def check(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) -> None:
-    """Raises what ``error`` makes of a sentence where they do not; ``protocols``: those of the replicas."""
+    """Raises the exception that ``error`` builds of a sentence if they do not; ``protocols``: those of the
+    replicas.
+    """
     replicas, ids = scenario.replicas, scenario.replicas.everybody
     if len(set(ids)) != len(ids):
         raise error("replicas: a replica is listed twice")
@@ -54,9 +56,9 @@ def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
 
 
 def replica_named(scenario: KRaftScenario, error: Error, key: str, word: str) -> int:
-    """The id that ``word`` is, of a replica of the scenario; ``key``: where it stands.
+    """The replica id that ``word`` stands for; ``key`` is its place in the scenario.
 
-    Raises what ``error`` makes of a sentence.
+    Raises the exception that ``error`` builds of a sentence.
     """
     known = [str(replica) for replica in scenario.replicas.everybody]
     if word not in known:
@@ -65,7 +67,7 @@ def replica_named(scenario: KRaftScenario, error: Error, key: str, word: str) ->
 
 
 def _check_changes(scenario: KRaftScenario, error: Error) -> None:
-    """What goes with a voter set that may change, and only with that."""
+    """The keys that require a voter set that may change."""
     replicas, budgets = scenario.replicas, scenario.budgets
     if replicas.dynamic and replicas.upgradable:
         raise error("replicas: dynamic is kraft.version 1 and upgradable 0; choose one")
@@ -85,7 +87,7 @@ def _check_changes(scenario: KRaftScenario, error: Error) -> None:
 
 
 def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
-    """What leaving out idle answers rests on."""
+    """The conditions under which idle answers can be left out."""
     environment, budgets = scenario.environment, scenario.budgets
     timers = {*environment.timers, *(timer for each in environment.timers_at.values() for timer in each)}
     if scenario.network.idle_answers == "left-out" and (
@@ -147,7 +149,9 @@ def _check_alterations(scenario: KRaftScenario, protocols: Sequence[Protocol], e
 
 
 def _check_clocks(scenario: KRaftScenario, error: Error) -> None:
-    """Where clocks run a voter has one key for all; what an AlterQuorum leaves to tell is not judged."""
+    """Where clocks run a voter has one key throughout; reports about a quorum under AlterQuorum are not
+    judged.
+    """
     if scenario.budgets.ticks and (scenario.replicas.upgradable or scenario.budgets.wipes):
         raise error("budgets.ticks: goes without replicas.upgradable and budgets.wipes")
     if scenario.admin.alters and (scenario.admin.describes or scenario.budgets.ticks):

@@ -1,4 +1,4 @@
-"""Crash points: where a crash may fall within an execution, and what it leaves behind there."""
+"""Crash points: the places within an execution where a crash may fall, and the state that it leaves there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CrashPoint:
 
 
 def happen(world: World, execution: Execution) -> list[CrashPoint]:
-    """Let all effects of ``execution`` happen in ``world``; what is left behind after each."""
+    """Let all effects of ``execution`` happen in ``world``; the state that is left after each."""
     effects, points = execution.effects, list[CrashPoint]()
     done = 0
     while done < len(effects):
@@ -40,7 +40,9 @@ def happen(world: World, execution: Execution) -> list[CrashPoint]:
 
 
 def _sent_together(effects: tuple[object, ...], first: int) -> int:
-    """How many requests go out one after the other from effect ``first`` on; at least 1, whatever it is."""
+    """The number of consecutive requests from effect ``first`` on; at least 1, even if that is not a
+    request.
+    """
     last = first
     while last < len(effects) and isinstance(effects[last], Send):
         last += 1

@@ -1,7 +1,7 @@
-"""Properties of DescribeQuorum: what a replica answers an administrator, held against what happened.
+"""Properties of DescribeQuorum: a replica's answers to the admin client, compared with the run.
 
-What a leader tells of itself and its voters is held against its log; what it tells of fetches against what
-its clock showed when it took them (:mod:`kraftcheck.systems.kraft.clock`).
+A leader's report about itself and its voters is compared with its log; its report about fetches with the
+readings of its clock when it received them (:mod:`kraftcheck.systems.kraft.clock`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def violations(
     after: Replica,
     clock: Clock | None,
 ) -> tuple[str, ...]:
-    """The names of the properties that a step violates, after which the process goes on.
+    """The names of the properties that a step violates after which the process continues.
 
     ``clock`` is as it was before the step, ``None`` where clocks do not run.
     """
@@ -55,7 +55,7 @@ def violations(
 
 
 def goals(before: Replica, event: Event, effects: tuple[Effect, ...]) -> Iterator[str]:
-    """What an answer shows for the first time."""
+    """The facts that an answer shows for the first time."""
     answer = answer_to(event, effects)
     if answer is None or answer.partition_error:
         return
@@ -69,12 +69,12 @@ def goals(before: Replica, event: Event, effects: tuple[Effect, ...]) -> Iterato
 
 
 def is_asked(event: Event) -> bool:
-    """Whether an administrator asks how the quorum is doing."""
+    """Whether the admin client sends DescribeQuorum."""
     return isinstance(event, RequestReceived) and isinstance(event.request, DescribeQuorumRequest)
 
 
 def answer_to(event: Event, effects: tuple[Effect, ...]) -> DescribeQuorumResponse | None:
-    """What the administrator is answered, if that is what was asked."""
+    """The answer to the admin client, if the request was a DescribeQuorum."""
     replies = (each.response for each in effects if is_asked(event) and isinstance(each, Reply))
     return next((each for each in replies if isinstance(each, DescribeQuorumResponse)), None)
 
@@ -83,7 +83,9 @@ def answer_to(event: Event, effects: tuple[Effect, ...]) -> DescribeQuorumRespon
 
 
 def _moved_back(before: Replica, after: Replica) -> Iterator[str]:
-    """Times that a leader has noted go back, or get lost, while it keeps its office and the entry its key."""
+    """Times that a leader has noted go back, or are lost, while it remains leader and the entry keeps its
+    key.
+    """
     if not isinstance(before.role, Leader) or not isinstance(after.role, Leader):
         return
     if before.epoch != after.epoch:
@@ -118,10 +120,10 @@ def _is_before(new: int | None, old: int | None) -> bool:
 def _times_are_true(
     protocol: Protocol, leader: Replica, answer: DescribeQuorumResponse, clock: Clock
 ) -> bool:
-    """Whether all times lie in the past and tell what happened then.
+    """Whether all reported times lie in the past and are true.
 
-    The last fetch was when the clock showed its time. When it showed the time of being caught up the replica
-    fetched as well, and by now it holds all that the leader's log had then.
+    The last fetch was when the clock showed its time. At the reported time of being caught up the replica
+    fetched too, and by now it holds all records that the leader's log had then.
     """
     return all(
         _own_times_are_true(protocol, told, clock)
@@ -132,7 +134,7 @@ def _times_are_true(
 
 
 def _own_times_are_true(protocol: Protocol, told: ReplicaDescription, clock: Clock) -> bool:
-    """The leader is caught up now; by the documents it has never fetched, in production it has just now."""
+    """The leader is caught up now. By the documents it has never fetched; Kafka reports the current time."""
     documents = protocol.quorum_description is QuorumDescription.DOCUMENTS
     return (told.last_fetch_time, told.last_caught_up_time) == (None if documents else clock.now, clock.now)
 
@@ -158,7 +160,7 @@ def _is_as_it_should(
     answer: DescribeQuorumResponse,
     clock: Clock | None,
 ) -> bool:
-    """Whether an answer is the right refusal, or tells what the leader knows."""
+    """Whether an answer is the right refusal, or reports the leader's knowledge."""
     assert isinstance(event, RequestReceived) and isinstance(event.request, DescribeQuorumRequest)
     if event.request.partition != METADATA_PARTITION:
         return answer == DescribeQuorumResponse(partition_error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -200,7 +202,7 @@ def _sortable(key: ReplicaKey) -> tuple[int, str]:
 
 
 def _knows_fetches(leader: Replica, answer: DescribeQuorumResponse, clock: Clock) -> bool:
-    """Whether every replica is told as far as it has fetched, and caught up when it was.
+    """Whether every replica is reported with the offset of its last fetch, and as caught up when it was.
 
     Observers are those that have fetched and are not silent (DESCRIBE-8).
     """
@@ -217,7 +219,7 @@ def _knows_fetches(leader: Replica, answer: DescribeQuorumResponse, clock: Clock
         if not leader.voters.is_voter(known.key) and not is_silent(clock, known)
     }
     observers = {each.key for each in answer.observers}
-    # Who was a voter and has never fetched counts as silent since -1, except the leader itself.
+    # A former voter that has never fetched counts as silent since -1, except the leader itself.
     silent = {key for key in observers - wanted if key != leader.key}
     never = clock.now + 1 < OBSERVER_SESSION_MS and not any(map(clock.of, silent))
     return wanted <= observers and (never or not silent)

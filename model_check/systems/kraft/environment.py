@@ -1,4 +1,4 @@
-"""What may happen to a node without a message: timers, input of the state machine, administration."""
+"""Events at a node without a message: timers, input of the state machine, administration."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Environment:
     """Which events the environment offers, and which budget (index) each spends; ``None``: never.
 
     timers: for each replica id the timers that may expire there. With ``timely`` a follower's fetch timer
-    expires only if a link between it and its leader is cut: the network is otherwise fast enough.
-    discovery: whether a replica without a reachable leader may fetch from any voter; servers: whom it asks
-    instead where bootstrap servers are configured. steps: what the administrator asks for; listed: in the
-    order of the list; asked: of which leaders. snapshot_size: of every snapshot, in bytes;
+    expires only if a link between it and its leader is cut: the network is otherwise fast enough. discovery:
+    whether a replica without a reachable leader may fetch from any voter; servers: the addressees where
+    bootstrap servers are configured. steps: the requests of the admin client; listed: in the order of the
+    list; asked: the leaders that receive them. snapshot_size: of every snapshot, in bytes;
     snapshots_anywhere: whether state machines ask for them at any offset, to be refused; prefix_kept: whether
-    the log keeps what they stand for. describes: whether the administrator asks DescribeQuorum of every
-    replica, at any time, which costs nothing. ticks: how often clocks move, by ``tick`` ms each time;
+    the log keeps the records that they replace. describes: whether the admin client sends DescribeQuorum to
+    every replica, at any time, without a budget. ticks: how often clocks move, by ``tick`` ms each time;
     sets_clock_back: also to an earlier time.
     """
 
@@ -76,7 +76,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An event the environment offers: what to call it, and the budgets it spends."""
+    """An event that the environment offers: its name, and the budgets it spends."""
 
     kind: str
     about: str
@@ -84,7 +84,7 @@ class Offer:
     costs: tuple[int, ...] = ()
 
 
-#: What the requests of an administrator are called.
+#: The names of the admin client's requests.
 _NAMES = {
     "add": "add voter",
     "remove": "remove voter",
@@ -126,7 +126,7 @@ def _running_timers(environment: Environment, protocol: Protocol, replica: Repli
     elif isinstance(role, Follower):
         running = () if _is_fed(environment, replica) else (Timer.FETCH,)
     elif isinstance(role, Unattached):
-        # An observer that has voted waits for the outcome; nothing comes of it.
+        # An observer that has voted waits for the outcome, and that changes nothing.
         waits = replica.is_voter or replica.quorum_state.voted is not None
         running = (Timer.ELECTION,) if waits else ()
     else:
@@ -178,7 +178,7 @@ def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
 
 
 def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
-    """The state machine writes down its state, unless it has done so: at the high watermark, or anywhere."""
+    """The state machine writes a snapshot, unless it has done so: at the high watermark, or anywhere."""
     log, end = replica.log, replica.high_watermark
     if environment.snapshots is None or end is None or replica.shutting_down:
         return

@@ -1,4 +1,4 @@
-"""Which part of a violated property does not hold, in words: who, which epoch, which record."""
+"""The part of a violated property that does not hold, in words: the replica, the epoch, the record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def explain(
     outcome: Outcome | None,
     run: Run | None,
 ) -> tuple[str, ...]:
-    """The sentences that say what is wrong with ``after``, or with the step that led there."""
+    """The sentences that describe the fault in ``after``, or in the step that led there."""
     if violated in _STATES:
         return tuple(_STATES[violated](system, after))
     found: list[str] = []

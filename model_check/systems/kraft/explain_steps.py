@@ -29,7 +29,7 @@ from kraftcheck.systems.kraft.text.style import print_key, print_keys
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A replica before and after a step (``None``: not running), and what the reference did."""
+    """A replica before and after a step (``None``: not running), and the result of the reference."""
 
     id: int
     before: Replica | None
@@ -39,7 +39,7 @@ class _Case:
 
     @property
     def event(self) -> Event | None:
-        """What the replica handles first."""
+        """The first event that the replica handles."""
         return self.run.events[0] if self.run.events else None
 
     @property
@@ -53,7 +53,7 @@ class _Case:
 
 
 def explain_step(violated: str, replica_id: int, before: Node, after: Node, run: Run) -> Iterator[str]:
-    """The sentences that say what is wrong with what ``replica_id`` did; none if that is not known."""
+    """The sentences that describe the fault in the step of ``replica_id``; none if the fault is not known."""
     explainer = _EXPLAINERS.get(violated)
     if explainer is not None:
         yield from explainer(_Case(replica_id, before.replica, after.replica, after, run))

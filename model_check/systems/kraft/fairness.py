@@ -78,7 +78,7 @@ def _kind(replica: int, kind: str, strength: Strength) -> Fairness:
 
 
 def _asks(replica: int, server: int, strength: Strength) -> Fairness:
-    """Whom a replica asks that looks for the leader is random: each of the servers again and again.
+    """A replica that looks for the leader asks a random server: each of the servers again and again.
 
     Kafka: RequestManager.findReadyBootstrapServer.
     """

@@ -1,4 +1,4 @@
-"""What of the environment's doing is a fault, and not what operators, clients or clocks do."""
+"""The events of the environment that are faults, and not events of operators, clients or clocks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether the states that ``replicas.initial`` gives can be those of one cluster.
+"""A check that the states in ``replicas.initial`` can be those of one cluster.
 
-A cluster that no run leads to violates properties by itself: the protocol would be blamed for the scenario.
-Replicas without a state begin on an empty disk, in epoch 0. Left open is what a lost disk or an old copy of a
-quorum-state file explains.
+States that no run of a cluster leads to violate properties by themselves: the protocol would be blamed for
+the scenario. Replicas without a state begin on an empty disk, in epoch 0. States that a lost disk or an old
+copy of a quorum-state file explains are accepted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 
 def check(scenario: KRaftScenario, given: Mapping[int, Replica], error: Error) -> None:
-    """Raises what ``error`` makes of a sentence where they cannot. ``given``: the replicas with a state."""
+    """Raises the exception that ``error`` builds of a sentence if they cannot. ``given``: the replicas with a
+    state.
+    """
     for one, replica in given.items():
         for problem in _problems(scenario, given, replica):
             raise error(f"replicas.initial.{one}: {problem}")
@@ -38,7 +40,7 @@ def _problems(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Re
 
 
 def _own(replica: Replica) -> Iterator[str]:
-    """What no single replica is like."""
+    """The contradictions within a single replica."""
     if isinstance(replica.role, Candidate | Follower | Leader | Resigned) and replica.epoch == 0:
         yield f"a {role_name(replica.role)} is in epoch 1 or a later one; give epoch"
     state = replica.quorum_state
@@ -48,7 +50,7 @@ def _own(replica: Replica) -> Iterator[str]:
 
 
 def _named(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:
-    """What contradicts the replicas that ``replica`` knows of."""
+    """The contradictions with the replicas that ``replica`` knows of."""
     state, role = replica.quorum_state, replica.role
     named = [("leader", state.leader), ("voted", None if state.voted is None else state.voted.id)]
     for word, other in named:
@@ -67,7 +69,7 @@ def _named(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Repli
 
 
 def _elections(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:
-    """What contradicts the elections that ``replica`` knows of."""
+    """The contradictions with the elections that ``replica`` knows of."""
     timers = {*scenario.environment.timers}.union(*scenario.environment.timers_at.values())
     if not timers & {"election", "fetch"}:
         return  # Without them no voter becomes candidate in an epoch that has had its election.
@@ -101,7 +103,7 @@ def _may_have_voted(given: Mapping[int, Replica], voter: int, elected: Replica) 
 
 
 def _commits(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:
-    """Whether a majority has what ``replica`` takes for committed."""
+    """Whether a majority has the records that ``replica`` takes for committed."""
     voters = scenario.replicas.voters
     enough = majority(len(voters))
     ends = [replica.high_watermark or 0]
@@ -120,7 +122,7 @@ def _commits(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Rep
 
 
 def _of_two(mine: Replica, theirs: Replica) -> Iterator[str]:
-    """What no two replicas of one cluster are like."""
+    """The contradictions between two replicas of one cluster."""
     leaders = {mine.quorum_state.leader, theirs.quorum_state.leader} - {None}
     if mine.epoch == theirs.epoch and len(leaders) > 1:
         yield f"they know two leaders of epoch {mine.epoch}; an epoch has one"
@@ -147,7 +149,7 @@ def _rows(log: Log) -> list[tuple[int, int]]:
 
 
 def _common(one: Log, other: Log) -> int:
-    """Up to which offset two logs are the same."""
+    """The offset up to which two logs are the same."""
     pairs = zip(_rows(one), _rows(other), strict=False)
     return next(
         (index for index, (mine, theirs) in enumerate(pairs) if mine != theirs),
@@ -156,7 +158,7 @@ def _common(one: Log, other: Log) -> int:
 
 
 def _end_of(log: Log, epoch: int) -> int:
-    """Where the records of ``epoch`` end in ``log``; 0 if there are none."""
+    """The end offset of ``epoch`` in ``log``; 0 if it has no records of that epoch."""
     return max((batch.end_offset for batch in log.batches if batch.epoch == epoch), default=0)
 
 

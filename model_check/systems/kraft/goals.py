@@ -50,7 +50,7 @@ def _is_in(replica: Replica, voters: VoterSet) -> bool:
 
 
 def _knows_voters_from_snapshot(replica: Replica) -> bool:
-    """Whether the set in force is no record of the log, and not the one that the cluster began with."""
+    """Whether the effective set is neither a record of the log nor the set with which the cluster began."""
     (_, voters, _), *changes = membership.history_of(membership.own_origin(replica), replica.log)
     return not changes and voters != replica.bootstrap_voters
 

@@ -1,4 +1,4 @@
-"""What properties need to know beyond the current state, and the properties judged on it.
+"""The past as far as properties need it next to the current state, and the properties judged on it.
 
 The history is kept as small as it can be: in a correct protocol most of it is a function of the current
 state, so that it adds few states.
@@ -31,13 +31,14 @@ from kraftcheck.systems.kraft.membership import Keys, Origin, Prefix
 
 
 class History(Frozen):
-    """leaders: who led which epoch; votes: the last epoch each replica voted in, and for whom;
+    """leaders: the leader of each epoch; votes: the last epoch and candidate of each replica's vote;
     committed: the longest prefix known to be committed; committed_epoch: the latest epoch whose leader
     decided so.
 
-    Where the voter set may change or snapshots are taken, ``origin`` is what is in force before any record.
-    voters: the set by which the last commit was decided; gone: the replicas that have lost their disks, and
-    what was on them, from which offset on; gone_votes: the last votes of these replicas.
+    Where the voter set may change or snapshots are taken, ``origin`` is the effective voter set and version
+    before any record. voters: the set by which the last commit was decided; gone: the replicas that have lost
+    their disks, with the contents of their logs and the start offsets; gone_votes: the last votes of these
+    replicas.
     """
 
     leaders: Ascending[tuple[Epoch, ReplicaId]] = ()
@@ -51,7 +52,9 @@ class History(Frozen):
 
 
 def record(history: History, label: Label) -> Recorded:
-    """``history`` after ``label``, and what the label violates or reaches."""
+    """``history`` after ``label``, and the properties that the label violates and the goals that it
+    reaches.
+    """
     if isinstance(label, Elected):
         return _record_elected(history, label)
     if isinstance(label, Voted):
@@ -78,7 +81,9 @@ def record(history: History, label: Label) -> Recorded:
 
 
 def _may_acknowledge(history: History, label: Acknowledged) -> bool:
-    """S-38: the change is what was asked for and committed, or the client asked not to wait for that."""
+    """S-38: the change is the requested one and is committed, or the client asked not to wait for the
+    commit.
+    """
     if label.batch is None:
         return False
     sets = [entry.voters for entry in label.batch.records if isinstance(entry, Voters)]
@@ -139,7 +144,7 @@ def _record_voted(history: History, label: Voted) -> Recorded:
 def is_same_vote(voter: int, one: ReplicaKey, other: ReplicaKey) -> bool:
     """Whether two votes of ``voter`` are for one candidate: for one key, or both for the voter itself.
 
-    What a replica on another disk is to itself is another property's (S-28).
+    Another property (S-28) covers a replica that votes for itself on another disk.
     """
     return membership.same_voter(one, other) or one.id == voter == other.id
 
@@ -155,7 +160,7 @@ def _record_committed(history: History, label: Committed) -> Recorded:
     if label.leader_epoch is not None:
         if not label.prefix or label.prefix[-1].epoch != label.leader_epoch:
             violations.append(names.COMMITS_OWN_EPOCH)
-        # What an old leader finds out was committed before; it may be further behind.
+        # An old leader only learns of records that were committed before; it may be further behind.
         if end > known_end and not assignments.may_be_in_force(history.committed, label.assignment):
             violations.append(names.ALTER_REACHES_TARGET)
         if label.leader_epoch > committed_epoch and end < known_end:
@@ -228,7 +233,7 @@ def _finalized(origin: Origin, prefix: Prefix) -> tuple[VoterSet, int]:
 
 
 def _is_committed_prefix(history: History, snapshot: Snapshot) -> bool:
-    """Whether a snapshot says what the committed records before its end say."""
+    """Whether the contents of a snapshot agree with the committed records before its end."""
     end = snapshot.id.end_offset
     below = tuple(batch for batch in history.committed if batch.end_offset <= end)
     if history.origin is None or not below or membership.end_of(below) != end:
@@ -239,7 +244,7 @@ def _is_committed_prefix(history: History, snapshot: Snapshot) -> bool:
 
 
 def _after_wipe(history: History, label: Wiped) -> History:
-    """A key with a directory is gone for good; without one, the same voter goes on with nothing."""
+    """A key with a directory never returns; without a directory, the same voter continues with nothing."""
     if not label.another:
         return history
     gone = tuple(sorted((*history.gone, (label.key, label.held, label.start)), key=lambda one: one[0]))
@@ -250,7 +255,7 @@ def _after_wipe(history: History, label: Wiped) -> History:
 
 
 def _after_restoring(history: History, key: ReplicaKey) -> History:
-    """The disk of ``key`` is in its place again: so are its votes, for a replica keeps them on its disk."""
+    """The disk of ``key`` is back in its place, and with it the votes that the replica keeps there."""
     gone = tuple(one for one in history.gone if one[0] != key)
     own = {(key.id, *vote[1:]) for vote in history.gone_votes if vote[0] == key}
     gone_votes = tuple(vote for vote in history.gone_votes if vote[0] != key)

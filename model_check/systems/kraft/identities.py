@@ -1,8 +1,8 @@
-"""Who takes part in a scenario: keys, endpoints, checkpoints and protocol of each replica.
+"""The participants of a scenario: keys, endpoints, checkpoints and protocol of each replica.
 
-What a replica begins with comes from the reference, which configures and formats it
-(:mod:`kraftcheck.reference.bootstrap`); what it should begin with (:func:`key_of`, :func:`formatted_for`)
-comes from the scenario alone.
+The reference configures and formats the replicas and so gives their initial state
+(:mod:`kraftcheck.reference.bootstrap`); the initial state that they should have (:func:`key_of`,
+:func:`formatted_for`) comes from the scenario alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kraftcheck.systems.variants import with_switches
 
 
 def listens_at(replica: int) -> tuple[Endpoint, ...]:
-    """Where a replica listens."""
+    """The endpoint of a replica."""
     return (Endpoint("CONTROLLER", f"node-{replica}", 9093),)
 
 
@@ -35,7 +35,7 @@ def protocol_of(scenario: KRaftScenario, replica: int, where: str) -> Protocol:
 
 
 def identity_of(scenario: KRaftScenario, replica: int) -> Replica:
-    """What configuration and disk say of a replica before it has done anything."""
+    """The configuration and the disk of a replica before its first step."""
     replicas = scenario.replicas
     identity = Replica(
         key=key_of(scenario, replica),
@@ -62,7 +62,7 @@ def _formatted(scenario: KRaftScenario, identity: Replica) -> Replica:
 
 
 def _directory(scenario: KRaftScenario, config: Config) -> FormattedDirectory | Problem:
-    """What formatting makes of the directory of a replica; a standalone controller is the only voter."""
+    """The contents of a replica's directory after formatting; a standalone controller is the only voter."""
     replicas, replica = scenario.replicas, config.node_id
     own, cluster = first_directory(replica), scenario.name
     if replicas.voters == (replica,):
@@ -77,7 +77,7 @@ def _directory(scenario: KRaftScenario, config: Config) -> FormattedDirectory | 
 
 
 def _config(scenario: KRaftScenario, replica: int) -> Config:
-    """What a replica is configured to be: with static voters, or with servers that lead to the voters."""
+    """The configuration of a replica: with static voters, or with servers that lead to the voters."""
     replicas = scenario.replicas
     role = ProcessRole.BROKER if replica in replicas.observers else ProcessRole.CONTROLLER
     if replicas.dynamic:
@@ -88,13 +88,13 @@ def _config(scenario: KRaftScenario, replica: int) -> Config:
 
 
 def key_of(scenario: KRaftScenario, replica: int) -> ReplicaKey:
-    """By which key a replica should begin: with a directory id where anything depends on it."""
+    """The key with which a replica should begin: with a directory id where anything depends on it."""
     directories = scenario.replicas.changing or scenario.budgets.wipes
     return ReplicaKey(replica, first_directory(replica) if directories else None)
 
 
 def formatted_for(scenario: KRaftScenario, replica: int) -> Origin:
-    """What a replica should find before any record, by the scenario alone."""
+    """The voter set and version that a replica should find before any record, by the scenario alone."""
     replicas = scenario.replicas
     if not replicas.dynamic:
         return Origin(static_voters(replicas.views.get(str(replica), replicas.voters)), 0)
@@ -117,7 +117,7 @@ def voters_of(scenario: KRaftScenario) -> VoterSet:
 
 
 def origin_of(scenario: KRaftScenario) -> Origin | None:
-    """What is in force before any record, or ``None`` where nothing of it can change."""
+    """The effective voter set and version before any record, or ``None`` where neither can change."""
     changing = scenario.replicas.changing or scenario.admin.alters
     if not changing and not scenario.budgets.snapshots and not scenario.budgets.wipes:
         return None
@@ -125,7 +125,7 @@ def origin_of(scenario: KRaftScenario) -> Origin | None:
 
 
 def admin_steps(scenario: KRaftScenario) -> tuple[AdminStep, ...]:
-    """What the administrator asks for. Raises InputError for a replica that there is not."""
+    """The requests of the admin client. Raises InputError for a replica that does not exist."""
     endpoints = {replica: listens_at(replica) for replica in scenario.replicas.everybody}
     return tuple(parse_step(text, endpoints, scenario.file) for text in scenario.admin.steps)
 

@@ -1,12 +1,12 @@
-"""Answers that tell nothing: leaving them out of the network merges states that behave alike.
+"""Answers without new information: leaving them out of the network merges states that behave alike.
 
-* A follower that has fetched from its leader, and is told nothing new, asks the very same again. Until it
-  does so, the answer on its way stands for the request that follows, which may arrive as late as one likes:
-  the request stays in flight. So it does where the leader has resigned and says so, of which the follower can
-  make no use.
-* A replica that has resigned and is told that somebody knows it does not say it again. It would do so only if
-  the request timed out. Who answers that it takes itself for no voter (KIP-595) is told again after a
-  back-off, in which a resigned replica does nothing else: there, too, the request stays in flight.
+* A follower that has fetched from its leader, and receives nothing new, sends the very same request again.
+  Until then the answer on its way stands for the request that follows, which may arrive at any later time:
+  the request stays in flight. The same holds where the leader reports that it has resigned: the follower
+  cannot use that.
+* A resigned replica does not repeat its message to a replica that has acknowledged it; it would do so only if
+  the request timed out. A replica that answers that it is not a voter (KIP-595) receives the message again
+  after a back-off, in which a resigned replica does nothing else: there, too, the request stays in flight.
 
 It takes requests that do not wait at the leader and that are lost when they are forgotten.
 ``tests/systems/kraft`` compares the reachable states with and without.

@@ -1,8 +1,9 @@
 """The run without faults that brings a quorum to the leader of ``replicas.initial-leader``.
 
-The run is a behaviour of a scenario of its own (:func:`scenario_of`), so that what it violates is a
+The run is a behaviour of a scenario of its own (:func:`scenario_of`), so that a violation in it is a
 counterexample like any other. The leader-to-be asks for votes, every message arrives in the order in which it
-was sent, and replicas that look for a leader find it. The run ends when everybody has all that is committed.
+was sent, and replicas that look for a leader find it. The run ends when every replica has all committed
+records.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _NO_FAULTS = {"crashes": 0, "restores": 0, "duplicates": 0, "timeouts": 0, "shut
 def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
     """The scenario of which the run is a behaviour: no faults, one timer, and leaders are found.
 
-    It asks about the properties that ``scenario`` asks about, but for those that speak of a leader in office.
+    It asks about the properties that ``scenario`` asks about, except those about a leader in office.
     """
     leader = scenario.replicas.initial_leader
     about = f"The run without faults that brings the scenario {scenario.name} to its leader {leader}."
@@ -47,7 +48,8 @@ def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
         "replicas": scenario.replicas.model_copy(update={"initial_leader": None, "fresh": ()}),
         "network": scenario.network.model_copy(update={"capacity": _CAPACITY}),
         "environment": scenario.environment.model_copy(update={**timers, "discovery": True}),
-        # What stays of the budgets is not spent; it decides what a replica is and what is kept of the past.
+        # The remaining budgets are not spent; they decide which kinds a replica has and which part of the
+        # past is kept.
         "budgets": scenario.budgets.model_copy(update=_NO_FAULTS),
         "check": scenario.check.model_copy(update=check),
     }
@@ -55,10 +57,10 @@ def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
 
 
 class InitialPrefix:
-    """The run on ``system``: where it has come to, by which steps, and what it has violated.
+    """The run on ``system``: its current state, its steps, and the properties that it has violated.
 
     ``messages`` are those in flight in the order in which they were sent; ``taking_part`` the components of
-    the replicas that do anything.
+    the replicas that take steps.
     """
 
     def __init__(self, system: KRaftSystem, taking_part: Sequence[int], *, judged: bool) -> None:
@@ -71,7 +73,7 @@ class InitialPrefix:
         self.violated = broken_invariants(system, self.state) if judged else ()
 
     def run(self, leader: int) -> bool:
-        """Whether the run has come to its end with ``leader`` leading everybody who takes part.
+        """Whether the run is complete, with ``leader`` leading all participants.
 
         It ends early where it violates a property.
         """
@@ -84,7 +86,7 @@ class InitialPrefix:
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """What the last step has violated."""
+        """The properties that the last step has violated."""
         return tuple(Violation(name, len(self.path), self.path) for name in self.violated)
 
     def _node(self, component: int) -> Node:
@@ -122,7 +124,7 @@ class InitialPrefix:
         return False
 
     def _ask(self, component: int, other: int) -> bool:
-        """Whether ``component`` has asked ``other``, who knows the leader."""
+        """Whether ``component`` has sent a request to ``other``, which knows the leader."""
         asked = self._node(other).replica
         if asked is None or asked.quorum_state.leader is None:
             return False
@@ -164,8 +166,8 @@ class InitialPrefix:
 
 
 def beginning(system: KRaftSystem, reached: GlobalState, fresh: Sequence[int]) -> GlobalState:
-    """Where ``system`` begins: in the state that its run has ``reached``, but with the ``fresh`` replicas
-    (components) as they start.
+    """The initial state of ``system``: the state that its run has ``reached``, but the ``fresh`` replicas
+    (components) in their state at the start.
     """
     (own,) = initial_states(system)
     ids = {system.identities[component].id for component in fresh}

@@ -30,10 +30,10 @@ from kraftcheck.systems.kraft.wiring import Wiring
 def begin(
     scenario: KRaftScenario, error: Error, wiring: Wiring, protocol: Protocol, identity: Replica
 ) -> Outcome:
-    """What the replica does first: it starts on an empty disk, or polls in the state that is given.
+    """The first step of the replica: it starts on an empty disk, or polls in the given state.
 
-    Where a crash within the first start leaves something behind the replica has yet to start. Raises what
-    ``error`` makes of a sentence where a replica cannot begin so.
+    Where a crash within the first start leaves a changed disk the replica has yet to start. Raises the
+    exception that ``error`` builds of a sentence where a replica cannot begin so.
     """
     text = scenario.replicas.initial.get(str(identity.id))
     if identity.id in scenario.replicas.stopped:
@@ -62,7 +62,7 @@ def begin(
 
 
 def require_one_cluster(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> None:
-    """Raises what ``error`` makes of a sentence where no cluster has the states that are given."""
+    """Raises the exception that ``error`` builds of a sentence where no cluster has the given states."""
     given = {
         identity.id: _parsed(error, identity.id, text, identity.bootstrap_voters.ids)
         for identity in identities
@@ -72,8 +72,8 @@ def require_one_cluster(scenario: KRaftScenario, error: Error, identities: list[
 
 
 def given_node(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Node:
-    """The state that is given of a replica, all of it on its disk. Raises what ``error`` makes of a sentence
-    where there is no such state.
+    """The given state of a replica, all of it on its disk. Raises the exception that ``error`` builds of a
+    sentence where there is no such state.
     """
     replica = _given(scenario, error, identity, text)
     disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, identity.key.directory)
@@ -81,7 +81,7 @@ def given_node(scenario: KRaftScenario, error: Error, identity: Replica, text: s
 
 
 def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
-    """What a replica that is in a given state does first."""
+    """The first step of a replica in a given state."""
     assert node.replica is not None
     event = Poll()
     execution = execute(protocol, node.replica, event, wiring.addable)
@@ -90,9 +90,9 @@ def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
 
 
 def history_before(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> History:
-    """What must have happened before the initial states that are given: reigns, votes and commits.
+    """The events that must precede the given initial states: leaders, votes and commits.
 
-    Raises what ``error`` makes of a sentence where they contradict each other.
+    Raises the exception that ``error`` builds of a sentence where they contradict each other.
     """
     history = History(origin=identities_of.origin_of(scenario))
     for identity in identities:
@@ -121,14 +121,13 @@ def history_before(scenario: KRaftScenario, error: Error, identities: list[Repli
 def after_first_polls(
     scenario: KRaftScenario, history: History, begun: list[Outcome]
 ) -> tuple[History, frozenset[str], frozenset[str]]:
-    """The history after what the replicas did first, and the goals and violations of it.
+    """The history after the first steps of the replicas, with their goals and violations.
 
-    What a replica begins with is judged by what the scenario says of it (P-7).
+    The initial state of a replica is compared with the scenario (P-7).
 
-    A state that is given may be one that no replica reaches, such as a log ahead of its quorum-state
-    file; what its first poll then shows is no violation of the protocol, and reaches no goal. With
-    ``initial-leader`` first starts belong to the run that leads there, but for those of ``fresh`` replicas,
-    which reach no goal.
+    A given state may be unreachable for a replica, such as a log ahead of its quorum-state file; its first
+    poll then violates nothing and reaches no goal. With ``initial-leader`` first starts belong to the run
+    that leads there, except those of ``fresh`` replicas, which reach no goal.
     """
     goals: set[str] = set()
     violations: set[str] = set()

@@ -102,7 +102,9 @@ class LogMatching:
 
 
 def _match(one: _Prefix, other: _Prefix) -> bool:
-    """Whether the logs are equal up to the last record that they share, from where both have records."""
+    """Whether the logs are equal up to the last record that they share, from the first offset that both have
+    on.
+    """
     theirs = {(batch.base_offset, batch.epoch) for batch in other}
     shared = [batch.base_offset for batch in one if (batch.base_offset, batch.epoch) in theirs]
     if not shared:
@@ -117,7 +119,7 @@ def _between(log: _Prefix, first: int, last: int) -> _Prefix:
 
 @dataclass(frozen=True, slots=True)
 class LeaderCompleteness:
-    """What was committed is in the log of every leader of the same or a later epoch (S-12, S-25)."""
+    """Every leader of the same or a later epoch has the committed records in its log (S-12, S-25)."""
 
     name: str = names.LEADER_COMPLETENESS
 
@@ -143,12 +145,12 @@ class LeaderCompleteness:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOnMajority:
-    """A majority of the voters holds what was committed: in their logs (S-19), or on their disks where
+    """A majority of the voters holds the committed records: in their logs (S-19), or on their disks where
     power loss cannot take it (S-15, S-16).
 
     The voters are those of the set by which the last commit was decided, ``voters`` where the set never
-    changes. A voter that has lost its disk counts with what was on it: it does not come back as that voter.
-    ``ids`` are those of the components; with ``removed`` only commits of a leader that is no voter are
+    changes. A voter that has lost its disk counts with the lost contents: it does not come back as that
+    voter. ``ids`` are those of the components; with ``removed`` only commits of a leader that is no voter are
     judged (S-26).
     """
 
@@ -186,17 +188,18 @@ class CommittedOnMajority:
         return 2 * count > len(voters)
 
 
-#: A replica, and what its log holds from which offset on.
+#: A replica, and the records of its log with their start offset.
 _Held = tuple[ReplicaKey, int, _Prefix]
 
 
 @dataclass(frozen=True, slots=True)
 class AddedVoterHoldsEpoch:
-    """Whoever a leader has made a voter has the record that opens the leader's epoch, or a later one (S-27).
+    """Every replica that a leader has made a voter has the record that opens the leader's epoch, or a later
+    one (S-27).
 
-    It had caught up with this leader, so that it must have it, whatever the leader has noted. It is not
-    judged on another disk, nor in a later epoch, in which it may have truncated it. ``ids`` are those of the
-    components.
+    It had caught up with this leader, so that it must have that record, independent of the leader's notes.
+    The property does not judge a replica on another disk, nor in a later epoch, in which it may have
+    truncated the record. ``ids`` are those of the components.
     """
 
     ids: tuple[int, ...]

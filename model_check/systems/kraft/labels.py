@@ -1,4 +1,4 @@
-"""What replicas do that the history is told of: the labels of steps."""
+"""The labels of steps: the parts of a step that the history records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Elected(Frozen):
 
 
 class Voted(Frozen):
-    """``voter`` let somebody know that it votes for ``candidate`` in ``epoch``."""
+    """``voter`` reported to another replica that it votes for ``candidate`` in ``epoch``."""
 
     voter: ReplicaId
     epoch: Epoch
@@ -28,7 +28,8 @@ class Committed(Frozen):
     """``replica`` knows that ``prefix`` is committed; ``leader_epoch`` if it decided so as the leader.
 
     ``start``: where its log begins; ``voters``: the voter set in its log, where that may change;
-    ``assignment``: where voters change by AlterQuorum (KIP-595), the offset of what it takes to be in force.
+    ``assignment``: where voters change by AlterQuorum (KIP-595), the offset of the assignment that it takes
+    to be effective.
     """
 
     replica: ReplicaId
@@ -55,9 +56,10 @@ class Snapshotted(Frozen):
 
 
 class Acknowledged(Frozen):
-    """Leader ``replica`` told a client that its change of the voter set, in ``batch``, has succeeded.
+    """Leader ``replica`` reported to a client that its change of the voter set, in ``batch``, has succeeded.
 
-    ``added``: the voter that the client wanted added; ``early``: and to be told so on append (KIP-1186).
+    ``added``: the voter that the client wanted added; ``early``: and asked for the answer on append
+    (KIP-1186).
     """
 
     replica: ReplicaId
@@ -67,16 +69,18 @@ class Acknowledged(Frozen):
 
 
 class Altered(Frozen):
-    """Leader ``replica`` told a client that AlterQuorum to ``target`` (``None``: stay) has succeeded."""
+    """Leader ``replica`` reported to a client that AlterQuorum to ``target`` (``None``: stay) has
+    succeeded.
+    """
 
     replica: ReplicaId
     target: Ascending[ReplicaId] | None
 
 
 class Refused(Frozen):
-    """A leader told a client that the voter set has the id of ``key`` (DUPLICATE_VOTER), or that it has no
-    such ``key`` besides its last one (VOTER_NOT_FOUND). A client whose request timed out learns so what has
-    become of it. ``adding``: the client wanted ``key`` added, not removed.
+    """A leader reported to a client that the voter set has the id of ``key`` (DUPLICATE_VOTER), or that it
+    has no such ``key`` besides its last one (VOTER_NOT_FOUND). A client whose request timed out learns its
+    outcome in this way. ``adding``: the client wanted ``key`` added, not removed.
     """
 
     key: ReplicaKey

@@ -1,4 +1,6 @@
-"""Properties of single steps of leaders: who keeps one in office, and whom one keeps waiting."""
+"""Properties of single steps of leaders: the voters that keep a leader in office, and requests that wait at
+it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
                 yield names.CHECK_QUORUM_NEEDS_MAJORITY
         contacts = after.role.contacts if isinstance(after.role, Leader) else ()
         if rearmed and contacts:
-            # Whoever was counted this time would be counted again without having been heard from.
+            # A voter counted this time would be counted again without having been heard from.
             yield names.CHECK_QUORUM_NEEDS_MAJORITY
         counted = rearmed or not set(contacts) <= set(before.role.contacts)
         if counted and (_is_refused(event, execution) or _epoch_of(event.request) != before.epoch):
@@ -44,7 +46,7 @@ def violations(before: Replica, event: Event | None, execution: Execution) -> It
 
 
 def _sender(request: Request) -> ReplicaKey | None:
-    """Who keeps a leader in office by ``request``."""
+    """The voter that keeps a leader in office by ``request``."""
     if isinstance(request, FetchRequest | FetchSnapshotRequest):
         return request.replica
     return request.voter if isinstance(request, UpdateRaftVoterRequest) else None
@@ -57,7 +59,7 @@ def _epoch_of(request: Request) -> int | None:
 
 
 def _is_refused(event: RequestReceived, execution: Execution) -> bool:
-    """Whether the sender was answered, and got nothing of what it asked for."""
+    """Whether the sender received an answer without any of the requested data."""
     replies = (effect for effect in execution.effects if isinstance(effect, Reply))
     answers = [reply.response for reply in replies if reply.to == event.source]
     return bool(answers) and all(map(_is_refusal, answers))

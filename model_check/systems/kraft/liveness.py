@@ -2,17 +2,17 @@
 
 Judged on the whole reachable graph within the bounds, in two ways:
 
-* No fair behaviour within the bounds goes on for ever without the goal. A step beyond the bound on epochs
-  leads to an absorbing state that ends the behaviour: the step remains possible, so that fairness may ask
-  for it.
+* No fair behaviour within the bounds continues forever without the goal. A step outside the bound on epochs
+  leads to an absorbing state that ends the behaviour: the step remains possible, so that fairness may ask for
+  it.
 * From every state with room for one more election below the bound on epochs, some path of fair steps leads to
   the goal without leaving the bounds. An election takes the next epoch; after a resignation it takes two, as
-  a Resigned replica gives up the next epoch before it stands for the one after.
+  a Resigned replica skips the next epoch before it becomes candidate in the one after.
 
-The states without that room from which the goal, if anywhere, lies beyond the bound are open; they are
-counted. The network must be large enough to hold every message. Where epochs are relative
-(:mod:`kraftcheck.systems.kraft.relative`) all this is said of representatives, and counterexamples are told
-of real states.
+The states without that room from which the goal can only lie outside the bound are open; they are counted.
+The network must be large enough to hold every message. Where epochs are relative
+(:mod:`kraftcheck.systems.kraft.relative`) all this holds of representatives, and counterexamples consist of
+real states.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 def judge(
     system: KRaftSystem, graph: Graph, wanted: Eventually, represent: Represent | None = None
 ) -> Judged:
-    """Look for a fair behaviour that never does what is ``wanted``, or for a state from which nothing can.
+    """Look for a fair behaviour that never reaches the ``wanted`` goal, or for a state from which none can.
 
-    ``graph`` is the whole graph of ``system``, which must absorb steps beyond its bounds, or that of what
-    ``represent`` makes of its states. Raises InputError if the bounds leave no room for an election that
-    would be needed.
+    ``graph`` is the whole graph of ``system``, which must absorb steps outside its bounds, or that of the
+    representatives that ``represent`` returns. Raises InputError if the bounds leave no room for an election
+    that would be needed.
     """
     closed = not graph.mask(_is_beyond).any()
     wait = _wait(system, graph, wanted)
@@ -71,22 +71,23 @@ def judge(
 def lassos_of(
     system: KRaftSystem, graph: Graph, wanted: Eventually, represent: Represent | None = None
 ) -> Iterator[Lasso]:
-    """The fair behaviours that never do what is ``wanted``: see
+    """The fair behaviours that never reach the ``wanted`` goal: see
     :func:`~kraftcheck.engine.liveness.lassos`, and of the arguments :func:`judge`.
     """
     return _lassos(system, graph, wanted, _wait(system, graph, wanted), represent)
 
 
 def _really(system: KRaftSystem, graph: Graph, found: Lasso, represent: Represent) -> Lasso:
-    """``found`` with the steps that real states take, whose epochs no bound holds back."""
+    """``found`` with the steps of real states, whose epochs no bound limits."""
     states = [graph.state(number) for number in found.states]
     path = real_path(system.bounded(), represent, found.initial, states, found.stem + found.cycle)
     return replace(found, stem=path[: len(found.stem)], cycle=path[len(found.stem) :])
 
 
 class _Wait(NamedTuple):
-    """Masks: the states with the ``goal``; those where nothing is waited for any more; those from which on it
-    is; and the steps that a behaviour must not take for ever, if it is they that must end.
+    """Masks: the states with the ``goal``; those in which nothing is pending any more; those from which on
+    the goal is pending; and, if the property is about steps, the steps that a behaviour must not take
+    forever.
     """
 
     goal: Mask
@@ -124,7 +125,7 @@ def _is_beyond(state: GlobalState) -> bool:
 
 
 def _when(system: KRaftSystem, graph: Graph, wanted: Eventually, reached: Mask) -> Mask | None:
-    """From which states on the goal is waited for; ``None``: from the initial states."""
+    """The states from which on the goal is pending; ``None``: the initial states."""
     if wanted.form == "eventually":
         return None
     if wanted.when is None:
@@ -134,7 +135,7 @@ def _when(system: KRaftSystem, graph: Graph, wanted: Eventually, reached: Mask) 
 
 
 def _judge_reach(system: KRaftSystem, graph: Graph, wanted: Eventually, wait: _Wait) -> Judged:
-    """Where there is no lasso: whether the goal can be reached before the bounds are left."""
+    """For a graph without a lasso: whether the goal can be reached before the bounds are left."""
     if wait.ending is not None:
         inside = ~wait.reached
         leaving = np.unique(graph.sources[inside[graph.sources] & ~inside[graph.targets]])
@@ -166,7 +167,7 @@ def _judge_reach(system: KRaftSystem, graph: Graph, wanted: Eventually, wait: _W
 
 
 def _last_epoch(system: KRaftSystem, state: GlobalState) -> int:
-    """The epoch of one more election, -1 beyond the bounds."""
+    """The epoch of one more election, -1 outside the bounds."""
     if _is_beyond(state):
         return -1
     nodes = goals.nodes_of(state)
@@ -174,7 +175,7 @@ def _last_epoch(system: KRaftSystem, state: GlobalState) -> int:
 
 
 def _next_epoch(id: int, node: Node) -> int:
-    """The epoch in which replica ``id`` stands for election next, unless it learns of a larger one.
+    """The epoch in which replica ``id`` becomes candidate next, unless it learns of a larger one.
 
     KafkaRaftClient.pollResigned: the end of the election timeout makes a Resigned replica Unattached in the
     next epoch. A leader that starts again is Resigned.

@@ -1,6 +1,6 @@
-"""Who votes and what is committed, read from the records of logs alone.
+"""The voters and the committed records, read from the records of logs alone.
 
-The properties are judged with this, and not with what the reference makes of the same records.
+The properties are judged with this, and not with the reference's interpretation of the same records.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ Prefix = InSequence[Batch]
 
 
 class Origin(Frozen):
-    """What is in force before any record: the voter set of the configuration or of the checkpoint 0-0."""
+    """The effective set and version before any record: those of the configuration or of the checkpoint
+    0-0.
+    """
 
     voters: VoterSet
     kraft_version: KRaftLevel
 
 
 def own_origin(replica: Replica) -> Origin:
-    """What is in force for ``replica`` before any record."""
+    """The effective set and version for ``replica`` before any record."""
     return Origin(replica.bootstrap_voters, replica.bootstrap_kraft_version)
 
 
@@ -55,7 +57,7 @@ def removed(before: VoterSet, after: VoterSet) -> Keys:
 
 
 def history_of(origin: Origin, log: Log) -> tuple[tuple[int, VoterSet, int], ...]:
-    """The voter sets of ``log`` with the kraft.version in force, each after the number of records it has.
+    """The voter sets of ``log`` with the effective kraft.version, each with the number of records before it.
 
     The first is that of the snapshot with which the log begins, or else ``origin``.
     """
@@ -113,11 +115,11 @@ def end_of(prefix: Prefix, start: int = 0) -> int:
 
 
 def from_offset(prefix: Prefix, start: int) -> Prefix:
-    """``prefix`` without what lies before ``start``."""
+    """``prefix`` without the records before ``start``."""
     return prefix if start == 0 else tuple(batch for batch in prefix if batch.base_offset >= start)
 
 
 def has_all(batches: Prefix, start: int, committed: Prefix) -> bool:
-    """Whether a log that begins at ``start`` has all of ``committed``; a snapshot stands for the rest."""
+    """Whether a log that begins at ``start`` has all of ``committed``; a snapshot replaces the rest."""
     wanted = from_offset(committed, start)
     return batches[: len(wanted)] == wanted

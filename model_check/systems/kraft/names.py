@@ -99,7 +99,7 @@ ALWAYS = (
     QUORUM_STATE_IS_ATOMIC,
 )
 
-#: Judged besides where the voter set may change or snapshots are taken.
+#: Judged additionally where the voter set may change or snapshots are taken.
 VOTER_CHANGES = (
     SNAPSHOT_IS_COMMITTED,
     ONE_CHANGE_AT_A_TIME,
@@ -119,7 +119,7 @@ VOTER_CHANGES = (
     ALTER_REACHES_TARGET,
 )
 
-#: Judged where an administrator asks how the quorum is doing; the first only where clocks run.
+#: Judged where the admin client sends DescribeQuorum; the first only where clocks run.
 DESCRIPTIONS = (DESCRIBE_TIMES_MONOTONE, DESCRIPTION_IS_THE_LEADERS)
 
 #: Judged where a scenario asks for it: they hold only while the leader of the initial state keeps a majority.
@@ -211,5 +211,5 @@ def transition_goals() -> frozenset[str]:
     return frozenset(transition_goal(row.from_state, row.to_state) for row in load().transitions)
 
 
-#: What scenarios of replicas may ask for.
+#: The names that scenarios of replicas may use.
 NAMES = PropertyNames(ALWAYS, VOTER_CHANGES + DESCRIPTIONS + ON_REQUEST, EVENTUALLY, GOALS, transition_goals)

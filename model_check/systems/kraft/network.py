@@ -1,9 +1,9 @@
-"""Messages in flight between replicas, and what becomes of them when a replica forgets its requests.
+"""Messages in flight between replicas, and their fate when a replica forgets its requests.
 
-Production pairs answers with requests by correlation id and drops answers nobody awaits (RESP-7). Here no
-counter is needed for that: when a replica forgets its requests, answers on their way to it leave the
-network and its undelivered requests become unanswerable (they may still arrive, but their answer goes
-nowhere). With at most one outstanding request per destination this is exact.
+Kafka pairs answers with requests by correlation id and drops answers that no request awaits (RESP-7). Here no
+counter is needed for that: when a replica forgets its requests, answers on their way to it leave the network
+and its undelivered requests become unanswerable (they may still arrive, but their answer goes nowhere). With
+at most one outstanding request per destination this is exact.
 
 Most forgotten requests are void: a pre-vote that would not be answered has no effect unless it shows its
 receiver a larger epoch, and a request of an older epoch has none at all. Such messages expire with the
@@ -25,10 +25,10 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.replica import QuorumState
 from kraftcheck.reference.types import NodeId
 
-#: The correlation of a request whose sender does not await the answer any more.
+#: The correlation of a request whose sender no longer awaits the answer.
 NOBODY_WAITS = -1
 
-#: The node that an administrator's requests come from; answers to it leave the model.
+#: The node from which the admin client's requests come; answers to it leave the model.
 CLIENT = -1
 
 
@@ -51,7 +51,9 @@ class InFlight(Frozen):
 def after_forgetting(
     message: InFlight, forgetful: int, peer: int | None, requests_stay: bool
 ) -> InFlight | None:
-    """``message`` after replica ``forgetful`` forgets its requests to ``peer`` (``None``: to everybody)."""
+    """``message`` after replica ``forgetful`` forgets its requests to ``peer`` (``None``: to all
+    replicas).
+    """
     if message.is_request:
         concerned = message.source == forgetful and peer in (None, message.destination)
         if not concerned:
@@ -62,7 +64,8 @@ def after_forgetting(
 
 
 def clock(stored: QuorumState) -> int:
-    """How late it is at a replica: its epoch, and within the epoch whether it has voted or knows the leader.
+    """The logical time at a replica: its epoch, and within the epoch whether it has voted or knows the
+    leader.
 
     Neither ever goes back, except that a leader does not keep the vote for itself.
     """

@@ -1,8 +1,8 @@
 """A node: a replica that runs on a disk; and how one event runs to its end.
 
-An event is handled the way production's loop handles it: the message or timer first, then the poll routine
-of the role, until the node has nothing left to do without another event. Sends that would come a poll
-later are part of the same atomic step; a message that is never delivered makes up for the difference.
+An event is handled as in Kafka's loop: the message or timer first, then the poll routine of the role, until
+the node waits for another event. Sends that would come a poll later are part of the same atomic step; a
+message that is never delivered makes up for the difference.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from kraftcheck.systems.kraft.clock import Clock
 
 _MAX_POLLS = 8
 
-#: Told of every question to the reference: what the replica was (of a start, what it is configured to be),
-#: what happened to it (of a start, the disk that is found), and the outcome.
+#: Receives every question to the reference: the replica before it (of a start: its configuration), the event
+#: (of a start: the disk that it finds), and the outcome.
 Listener = Callable[[Protocol, Replica, Event | Disk, Outcome], None]
 _listeners: list[Listener] = []
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Meanwhile ``listener`` is told of all that nodes ask the reference in this process."""
+    """Meanwhile ``listener`` receives every question of a node to the reference in this process."""
     _listeners.append(listener)
     try:
         yield
@@ -57,7 +57,7 @@ def _start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
 
 
 class Ended(Enum):
-    """Why no process runs, other than by a fatal: how a trace says it."""
+    """The reasons other than a fatal why no process runs, in the words of a trace."""
 
     STOPPED = "stopped for the whole run"
     OUTSIDE = "outside the bounds"
@@ -67,10 +67,10 @@ class Ended(Enum):
 
 
 class Node(Frozen):
-    """A replica (``None``: the process does not run) and what its disk holds.
+    """A replica (``None``: the process does not run) and the contents of its disk.
 
-    ``died`` is why the process ended, if it did not end gracefully; ``replaced`` the disk that was taken out
-    last, where it may be put back in; ``clock`` that of the machine, where clocks run.
+    ``died`` is the reason why the process exited, if it did not exit gracefully; ``replaced`` the disk that
+    was taken out last, where it may be put back in; ``clock`` that of the machine, where clocks run.
     """
 
     replica: Replica | None
@@ -80,7 +80,7 @@ class Node(Frozen):
     clock: Clock | None = None
 
     def key(self, id: int) -> ReplicaKey:
-        """Who this is, for the replica with this id: the directory is that of the disk."""
+        """The key of the replica with this id: the directory is that of the disk."""
         return ReplicaKey(id, self.disk.directory)
 
     @property
@@ -124,10 +124,10 @@ def execute(
     expired: tuple[Timer, ...] = (),
     now: int | None = None,
 ) -> Execution:
-    """Feed ``event`` and then poll until nothing changes any more.
+    """Feed ``event`` and then poll until nothing changes.
 
     ``addable``: see :func:`kraftcheck.systems.kraft.unread.without_unread_fields`; ``expired`` are timers
-    that the first poll finds expired besides; ``now`` is what the replica's clock shows, where clocks run.
+    that the first poll also finds expired; ``now`` is the reading of the replica's clock, where clocks run.
     """
     return _poll_on(protocol, (event,), _ask(protocol, replica, event), addable, expired, now)
 
@@ -139,7 +139,9 @@ def boot(
     addable: frozenset[int] = frozenset(),
     expired: tuple[Timer, ...] = (),
 ) -> Execution:
-    """Start the process on ``disk``, which is as the process finds it; the rest as for :func:`execute`."""
+    """Start the process on ``disk``, in the state that the process finds; the other arguments are those of
+    :func:`execute`.
+    """
     return _poll_on(protocol, (), _start(protocol, identity, disk), addable, expired)
 
 

@@ -49,8 +49,8 @@ _NUMBERS = _Numbers()
 
 
 def changed(value: Any, change: Change) -> Any:
-    """``value``, of a class of the reference or of this package, with each epoch and offset as ``change``
-    says. Raises TypeError for a type that does not say what it means, and for what no state has here.
+    """``value``, of a class of the reference or of this package, with each epoch and offset changed by
+    ``change``. Raises TypeError for a type without a stated meaning, and for a value that no state has here.
     """
     return _NUMBERS.rebuilt(value, change)
 

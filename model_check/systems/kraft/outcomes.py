@@ -31,7 +31,7 @@ def steps(
     action: Action,
     costs: tuple[int, ...] = (),
 ) -> Iterator[Step]:
-    """Every way the execution may go: to its end, or cut short by a crash after one of its effects."""
+    """Every course of the execution: to its end, or cut short by a crash after one of its effects."""
     assert node.replica is not None
     before = node.replica
     world = before_step(wiring, before, node.disk, event, execution)
@@ -76,7 +76,7 @@ def crash(wiring: Wiring, protocol: Protocol, node: Node, replica_id: int) -> It
 def _started_again(
     world: World, protocol: Protocol, node: Node, death: Outcome, execution: Execution
 ) -> Iterator[Step]:
-    """The process dies of what a finding has shown already, and is started again on the same disk."""
+    """The process exits for a reason that a finding has shown already, and restarts on the same disk."""
     assert node.replica is not None
     again = cast(Action, death.action).with_also(Also.STARTS_AGAIN)
     disk = disks.as_found(world.disk, written_back=world.wiring.written_back)

@@ -1,7 +1,7 @@
-"""What must hold of a replica that somebody wrote down before the reference can be asked about it.
+"""The conditions that a hand-written replica must satisfy before the reference can be asked about it.
 
-The reference builds roles only by its transitions and relies on what they guarantee. Anything that breaks
-such a guarantee cannot be the state of a running replica.
+The reference builds roles only by its transitions and relies on their guarantees. A replica that breaks such
+a guarantee cannot be the state of a running replica.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kraftcheck.support.errors import InputError
 
 
 def require_consistent(replica: Replica, what: str = "replica") -> None:
-    """Raise InputError for the first thing that no running replica can be like."""
+    """Raise InputError for the first fault that no running replica can have."""
     for problem in problems(replica):
         raise InputError(f"{what}: {problem}.")
 
 
 def problems(replica: Replica) -> Iterator[str]:
-    """What is wrong with ``replica``, each in a clause that also says what is expected."""
+    """The faults of ``replica``, each in a clause that also states the expected value."""
     state, role, name = replica.quorum_state, replica.role, role_name(replica.role)
     logged = replica.log.last_epoch
     if logged > state.epoch:

@@ -1,4 +1,4 @@
-"""The properties and goals that a scenario asks for, and the premises without which they say nothing."""
+"""The properties and goals that a scenario asks for, and the premises without which they hold vacuously."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
-#: Makes of a sentence the error to raise.
+#: Builds the error to raise from a sentence.
 Error = Callable[[str], InputError]
 
-#: The properties that speak of a leader that is in office from the beginning.
+#: The properties about a leader that is in office from the beginning.
 FROM_LEADER_ON = (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY)
 
 
 def requested(scenario: KRaftScenario, cut: frozenset[tuple[int, int]], error: Error) -> tuple[str, ...]:
-    """The properties that are judged in every state and step. Raises what ``error`` makes of a sentence."""
+    """The properties that are judged in every state and step. Raises the exception that ``error`` builds of a
+    sentence.
+    """
     check = scenario.check
     for entry in check.eventually:
         environment = scenario.environment
@@ -38,7 +40,7 @@ def requested(scenario: KRaftScenario, cut: frozenset[tuple[int, int]], error: E
 def _check_premises(
     scenario: KRaftScenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]], error: Error
 ) -> None:
-    """S-36 and L-5 speak of a leader in good health, which must then be there from the beginning."""
+    """S-36 and L-5 are about a leader in good health, which must be there from the beginning."""
     if not scenario.admin.describes and set(names.DESCRIPTIONS) & set(judged):
         raise error(
             f"check: {', '.join(names.DESCRIPTIONS)} speak of DescribeQuorum; they need admin.describes"
@@ -78,7 +80,7 @@ def _begins_with_healthy_leader(scenario: KRaftScenario, cut: frozenset[tuple[in
 
 
 def _always(scenario: KRaftScenario) -> tuple[str, ...]:
-    """What is judged unless the scenario says otherwise."""
+    """The properties that are judged unless the scenario excludes them."""
     changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
     described = names.DESCRIPTIONS if scenario.admin.describes else ()
     return (names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS) + described

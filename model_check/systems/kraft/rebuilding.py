@@ -1,6 +1,6 @@
 """Immutable values rebuilt with other numbers and texts in them, by the declared types of their fields.
 
-:mod:`kraftcheck.reference.types` has the types; what is done to a number or text of each is up to subclasses.
+:mod:`kraftcheck.reference.types` has the types; subclasses decide how a number or text of each type changes.
 """
 
 from __future__ import annotations
@@ -16,41 +16,44 @@ from kraftcheck.reference.frozen import declared_types, is_frozen, marks_of, opt
 from kraftcheck.reference.types import Meaning, Order
 
 A = TypeVar("A")
-#: Makes another value of a value, as the second argument says.
+#: Builds a new value from a value and the second argument.
 Rebuild = Callable[[Any, A], Any]
 
 
 class Rebuilding(ABC, Generic[A]):
-    """How values of each type are rebuilt. ``A`` is what says so in a call, such as new numbers for old.
+    """The methods that rebuild values of each type. ``A`` is the type of the argument of a call, such as new
+    numbers for old ones.
 
     ``None`` in the place of a :data:`Rebuild`: there is nothing to change.
     """
 
     def __init__(self) -> None:
-        """What is found out about a class is kept."""
+        """The results for a class are kept."""
         self._known: Callable[[Any], Rebuild[A] | None] = cache(self._of_fields)
 
     def rebuilt(self, value: Any, how: A) -> Any:
-        """``value`` of a class of values, changed as ``how`` says. Raises TypeError for any other value, and
-        where a type does not say what it means.
+        """``value`` of a class of values, changed by ``how``. Raises TypeError for any other value, and for a
+        type without a stated meaning.
         """
         rebuild = self._known(type(value))
         return value if rebuild is None else rebuild(value, how)
 
     def of_class(self, cls: Any) -> Rebuild[A] | None:
-        """How values of a class are changed. Raises TypeError."""
+        """The method that changes values of a class. Raises TypeError."""
         return self._known(cls)
 
     @abstractmethod
     def of_meaning(self, meaning: Meaning) -> Rebuild[A] | None:
-        """How a number or text that stands for this is changed."""
+        """The change of a number or text that stands for this."""
 
     def in_order(self, order: Order, inner: Rebuild[A]) -> Rebuild[A]:
-        """How a tuple of any length is changed each part of which ``inner`` changes."""
+        """The method that changes a tuple of any length, each part by ``inner``."""
         return lambda value, how: tuple([inner(each, how) for each in value])
 
     def of_type(self, field: str, declared: Any) -> Rebuild[A] | None:
-        """How the value of a field (``Batch.epoch``) of a declared type is changed. Raises TypeError."""
+        """The method that changes the value of a field (``Batch.epoch``) of a declared type. Raises
+        TypeError.
+        """
         options = [option for option in options_of(declared) if option is not type(None)]
         if all(is_frozen(option) for option in options):
             return self._of_classes(options)

@@ -1,21 +1,21 @@
-"""Relative epochs: of states that differ by how often there was an election, one stands for all.
+"""Relative epochs: of states that differ only by the number of past elections, one represents all.
 
 No rule reads more of an epoch than how it compares with others, whether it is 0, and that the next election
 takes the next one; nor more of the offset of a record than how it compares with others, and whether it is 0.
 So a state behaves like the one in which
 
-* batches that nobody can tell from the ones that follow are not in the logs
+* batches that no replica can distinguish from the ones that follow are not in the logs
   (:mod:`kraftcheck.systems.kraft.compaction`);
-* epochs that all replicas have left are 1, 2, ... in their order, and the later ones follow on, at the
-  distances that they had.
+* epochs that all replicas have left are 1, 2, ... in their order, and the later ones follow at their original
+  distances.
 
 That is a bisimulation: each step of the one is a step of the other, by the same replica with the same name,
 to states that are alike again (``tests/systems/kraft/test_relative.py`` compares all steps of many states).
-What properties remember of epochs that all have left is forgotten, except who led last, so that no safety
-property is judged here.
+The history of epochs that all have left is dropped, except the last leader, so that no safety property is
+judged here.
 
-It makes a finite graph of behaviours whose epochs grow for ever, as long as the replicas keep within some
-distance of each other: ``bounds.max-epoch`` then bounds that distance, not the number of elections.
+This gives a finite graph for behaviours whose epochs grow without end, as long as the replicas keep within
+some distance of each other: ``bounds.max-epoch`` then bounds that distance, not the number of elections.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Facts:
-    """What a part of a state refers to besides its logs."""
+    """The epochs and offsets that a part of a state refers to outside its logs."""
 
     noted: dict[Meaning, set[int]] = field(default_factory=lambda: {one: set() for one in EPOCHS | OFFSETS})
 
@@ -55,11 +55,11 @@ class _Facts:
 
 
 class Relative:
-    """The representatives of states in which the components ``running`` may do something; of the others it is
-    kept that they have ended, and of states beyond the bounds nothing. ``parted``: see
-    :mod:`kraftcheck.systems.kraft.compaction`; ``loses``: whether a crash may take what was not flushed.
+    """The representatives of states in which the components ``running`` may take steps. Of the other
+    components only their end is kept, and of states outside the bounds nothing. ``parted``: see
+    :mod:`kraftcheck.systems.kraft.compaction`; ``loses``: whether a crash may lose unflushed records.
 
-    It remembers what it has made of the parts of states.
+    It caches the representatives of parts of states.
     """
 
     def __init__(self, running: Sequence[int], *, parted: bool, loses: bool = False) -> None:
@@ -68,7 +68,7 @@ class Relative:
         self._made: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
     def __call__(self, state: GlobalState) -> GlobalState:
-        """The representative of ``state``; its own is it itself."""
+        """The representative of ``state``; a representative is its own."""
         if BEYOND in state.locals:
             return GlobalState((BEYOND,) * len(state.locals), (), History(), (0,) * len(state.budgets))
         nodes = [self._kept(number, cast(Node, local)) for number, local in enumerate(state.locals)]
@@ -159,7 +159,7 @@ def relative_epochs(system: KRaftSystem) -> Relative:
 
 
 def _holds_batches(node: Node) -> bool:
-    """Whether a leader keeps batches for the answer to a fetch that waits."""
+    """Whether a leader keeps batches for the answer to a fetch in purgatory."""
     return node.replica is not None and any(each.response.batches for each in node.replica.parked)
 
 
@@ -173,7 +173,7 @@ def _without_logs(node: Node) -> Node:
 
 
 def _lowest_epoch(node: Node) -> int:
-    """The lower one of the epochs that a replica is in, and would be in after a start."""
+    """The lower of two epochs: the current one of a replica, and the one after a restart."""
     stored = 0 if node.disk.quorum_state is None else node.disk.quorum_state.epoch
     return stored if node.replica is None else min(stored, node.replica.epoch)
 
@@ -185,7 +185,7 @@ def _epoch(meaning: Meaning, number: int, names: dict[int, int], lowest: int, sh
 
 
 def _without_past(history: History, lowest: int) -> History:
-    """``history`` without what properties remember of the epochs before ``lowest``, except who led last."""
+    """``history`` without its entries of the epochs before ``lowest``, except the last leader."""
     leaders = tuple(each for each in history.leaders if each[0] >= lowest) or history.leaders[-1:]
     votes = tuple(each for each in history.votes if each[1] >= lowest)
     if leaders == history.leaders and votes == history.votes and not history.committed_epoch:

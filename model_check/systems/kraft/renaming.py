@@ -14,9 +14,9 @@ from kraftcheck.reference.types import Meaning, Order
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft.rebuilding import Rebuild, Rebuilding
 
-#: What a leader appends is its own id (:mod:`kraftcheck.systems.kraft.environment`).
+#: The record that a leader appends is its own id (:mod:`kraftcheck.systems.kraft.environment`).
 _IDS = (Meaning.NODE, Meaning.APPLICATION_VALUE)
-#: Texts that belong to a replica, with where its id is in them
+#: Texts that belong to a replica, with the place of its id in them
 #: (:mod:`kraftcheck.systems.kraft.identities`, :mod:`kraftcheck.systems.kraft.administration`).
 _TEXTS = {
     Meaning.DIRECTORY: re.compile(r"(?<=^d)\d+(?=-\d+$|$)"),
@@ -42,9 +42,9 @@ RENAMING = _Renaming()
 
 
 def renamed(value: Any, ids: Ids) -> Any:
-    """``value``, of a class of the reference or of this package, with each replica replaced as ``ids`` says.
+    """``value``, of a class of the reference or of this package, with each replica replaced by ``ids``.
 
-    Raises TypeError for a type that does not say what it means.
+    Raises TypeError for a type without a stated meaning.
     """
     return RENAMING.rebuilt(value, ids)
 
@@ -59,7 +59,7 @@ def _of_text(meaning: Meaning, pattern: re.Pattern[str]) -> Rebuild[Ids]:
 
 
 def _place(item: Any) -> tuple[Any, ...]:
-    """What a sorted tuple is sorted by: ids with their directories, or the numbers in a tuple."""
+    """The sort key of a sorted tuple: ids with their directories, or the numbers in a tuple."""
     if isinstance(item, int):
         return (item,)
     if isinstance(item, ReplicaKey):

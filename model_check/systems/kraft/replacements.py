@@ -47,7 +47,7 @@ def restore(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -
 
 
 def _keeping(wiring: Wiring, outcome: Outcome, disk: Disk) -> Outcome:
-    """``outcome``, after which ``disk`` lies beside the machine, where it may be put back in."""
+    """``outcome``, after which ``disk`` lies next to the machine, where it may be put back in."""
     if wiring.restore is None:
         return outcome
     kept = disks.as_found(disk, written_back=wiring.written_back)
@@ -55,7 +55,7 @@ def _keeping(wiring: Wiring, outcome: Outcome, disk: Disk) -> Outcome:
 
 
 def _taken_out(node: Node, identity: Replica) -> Wiped:
-    """What is gone with the disk of ``node``, as far as it was durable."""
+    """The durable contents that are lost with the disk of ``node``."""
     disk = node.disk
     known = node.replica or identity_on(identity, disk)
     entry = membership.in_force(membership.own_origin(known), disk.log).find(identity.id)

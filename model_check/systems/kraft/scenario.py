@@ -1,4 +1,4 @@
-"""The tables of a scenario of replicas: who takes part, what the environment does, and its budgets."""
+"""The tables of a scenario of replicas: the participants, the events of the environment, and its budgets."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ class ProtocolChoice(Table):
 
 
 class Replicas(Table):
-    """Who takes part. ``views`` gives a replica a voter set of its own (a voter that was removed and has not
-    heard of it); ``initial`` starts a replica in a state given in short form instead of its first start.
+    """The participants. ``views`` gives a replica a voter set of its own (a voter that was removed and has
+    not heard of it); ``initial`` starts a replica in a state given in short form instead of its first start.
     ``dynamic``: kraft.version 1: voters begin with a checkpoint that holds the voter set, observers with
     nothing, and the voters are the bootstrap servers of all unless ``bootstrap-servers`` names others.
     ``upgradable``: kraft.version 0, and every process supports 1. In both cases replicas have directory ids.
 
     ``joining``: controllers that are no voters yet; ``with-checkpoint``: those of them that begin with the
     voters' checkpoint; ``auto-join``: those that make themselves voters. ``initial-leader``: all replicas but
-    the ``fresh`` ones begin where a run without faults has brought them, with this leader of epoch 1.
-    ``older``: those whose process supports kraft.version 0 only; ``moved``: those that listen elsewhere than
-    the voter set says.
+    the ``fresh`` ones begin in the state after a run without faults, with this leader of epoch 1. ``older``:
+    those whose process supports kraft.version 0 only; ``moved``: those whose endpoints differ from the ones
+    in the voter set.
     """
 
     voters: Annotated[
@@ -114,12 +114,12 @@ class Replicas(Table):
 
 
 class Admin(Table):
-    """What the administrator asks of leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
+    """The requests of the admin client to leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
     kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
-    does not show as done, when a change can begin; "any": any step at any time. ``at``: which leaders are
-    asked (all, unless it is given). "add 4 ack-when-appended" asks for the answer before the commit
-    (KIP-1186). "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595.
-    ``describes``: every replica is asked DescribeQuorum in every state, which costs nothing.
+    does not show as done, when a change can begin; "any": any step at any time. ``at``: the leaders that
+    receive them (by default all). "add 4 ack-when-appended" asks for the answer before the commit (KIP-1186).
+    "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595. ``describes``: the admin client
+    sends DescribeQuorum to every replica in every state; that spends no budget.
     """
 
     steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
@@ -134,10 +134,10 @@ class Admin(Table):
 
 
 class NetworkChoice(scenario.NetworkChoice):
-    """The network: ``cut`` links ("1-2" both ways, "1>2" one way);
-    ``no-pre-vote`` replicas that do not know pre-vote; ``forgotten``: whether requests that their sender has
-    forgotten stay in flight or are lost at once. ``idle-answers``: whether answers that tell nothing are
-    modelled (see :mod:`kraftcheck.systems.kraft.idle`).
+    """The network: ``cut`` links ("1-2" both ways, "1>2" one way); ``no-pre-vote`` replicas that do not know
+    pre-vote; ``forgotten``: whether requests that their sender has forgotten stay in flight or are lost at
+    once. ``idle-answers``: whether answers without new information are modelled (see
+    :mod:`kraftcheck.systems.kraft.idle`).
     """
 
     cut: Annotated[tuple[Link, ...], Field(strict=False)] = ()
@@ -147,18 +147,17 @@ class NetworkChoice(scenario.NetworkChoice):
 
 
 class EnvironmentChoice(Table):
-    """What happens without messages. ``timers``: which may expire, ``timers-at``: at single replicas;
+    """The events without messages. ``timers``: which may expire, ``timers-at``: at single replicas;
     ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
     leader fetch from any voter; ``delayed-fetches``: a fetch that finds nothing waits at the leader;
-    ``power-loss``: a crash may lose the unflushed tail; ``write-back``: what a dead process wrote is on
-    the disk before its successor runs;
-    ``boundaries``: a crash may fall between the effects of a step; ``sends``: requests that a step sends to
-    several replicas go out in the order of the voter set, or in any; ``crashes-at``: which processes may
-    crash, ``wipes-at``: whose disks may be replaced by empty ones (all, unless it is given); ``snapshots``:
-    whether state machines ask for them at their high watermark, or for any; ``snapshot-size``: in bytes;
-    ``snapshot-prefix``: what becomes of the records that a snapshot stands for. ``tick``: by how many ms the
-    clock of a leader moves at a time, where ``budgets.ticks`` lets clocks run; ``clock``: whether it only
-    goes forward or may be set back as well.
+    ``power-loss``: a crash may lose the unflushed tail; ``write-back``: the writes of a crashed process are
+    on the disk before its successor runs; ``boundaries``: a crash may fall between the effects of a step;
+    ``sends``: requests that a step sends to several replicas go out in the order of the voter set, or in any;
+    ``crashes-at``: the processes that may crash, ``wipes-at``: the replicas whose disks may be replaced by
+    empty ones (by default all); ``snapshots``: whether state machines ask for them at their high watermark,
+    or for any; ``snapshot-size``: in bytes; ``snapshot-prefix``: the fate of the records that a snapshot
+    replaces. ``tick``: the ms by which the clock of a leader moves at a time, where ``budgets.ticks`` lets
+    clocks run; ``clock``: whether it only goes forward or may also be set back.
     """
 
     timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
@@ -182,11 +181,10 @@ class EnvironmentChoice(Table):
 
 
 class Budgets(scenario.Budgets):
-    """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations
-    together; without it they are unbounded. ``admin`` bounds the administrator's requests, ``wipes`` the
-    disks that are replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the
-    snapshots that state machines write, ``ticks`` the times that the clock of a leader moves; without it
-    there are no clocks.
+    """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations together;
+    without it they are unbounded. ``admin`` bounds the admin client's requests, ``wipes`` the disks that are
+    replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the snapshots that state
+    machines write, ``ticks`` the times that the clock of a leader moves; without it there are no clocks.
     """
 
     appends: Budget = 0
@@ -231,8 +229,8 @@ class Eventually(scenario.Eventually):
 
 
 class Check(scenario.Check):
-    """What is judged of replicas. ``ignore-fatal``: reasons for which a process may exit without that being
-    judged again, as a finding shows it already. ``initial-prefix``: whether the run that leads to
+    """The properties to judge. ``ignore-fatal``: reasons for which a process may exit without a new
+    violation, as a finding shows them already. ``initial-prefix``: whether the run that leads to
     ``initial-leader`` is judged too.
     """
 
@@ -264,7 +262,7 @@ class KRaftScenario(Scenario):
 
     @model_validator(mode="after")
     def _budgets_are_spent(self) -> KRaftScenario:
-        """What says how a budget is spent goes with one."""
+        """Keys that specify how a budget is spent require that budget."""
         environment, budgets = self.environment, self.budgets
         if not budgets.ticks and (environment.tick != 1 or environment.clock != "forward"):
             raise ValueError("environment.tick, clock: no clock runs without budgets.ticks")
@@ -274,7 +272,9 @@ class KRaftScenario(Scenario):
 
 
 def of_replicas(chosen: Scenario, what: str) -> KRaftScenario:
-    """``chosen``, which must be a scenario of replicas for ``what``. Raises InputError."""
+    """``chosen``, which must be a scenario of replicas; ``what`` is the feature that needs one. Raises
+    InputError.
+    """
     if not isinstance(chosen, KRaftScenario):
         raise InputError(
             f"{chosen.file}: this is no scenario of replicas, which {what} needs; choose one that has the "

@@ -29,7 +29,7 @@ from kraftcheck.systems.kraft.world import Left, World
 
 
 def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-    """A process that does not run is started: in full first, then cut short by each crash that may be."""
+    """Starts a process that does not run: in full first, then cut short by each possible crash."""
     known = identity_on(identity, node.disk)
     disk = disks.as_found(node.disk, written_back=wiring.written_back)
     for start in booted(wiring, protocol, known, disk, Action("start", identity.id)):
@@ -41,9 +41,9 @@ def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -
 
 
 def crash_matters(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> bool:
-    """Whether a crash within the start of a stopped process leaves something behind.
+    """Whether a crash within the start of a stopped process leaves a changed disk.
 
-    Otherwise the next start comes to the same, and the crash costs no more than a crash of the budget.
+    Otherwise the next start has the same result, and the crash only spends one crash of the budget.
     """
     full, *cut = restart(wiring, protocol, node, identity)
     expected = _left_behind(full.outcome)
@@ -55,7 +55,8 @@ def _left_behind(outcome: Outcome) -> tuple[object, ...]:
 
 
 def identity_on(identity: Replica, disk: Disk) -> Replica:
-    """``identity`` as a process on ``disk`` has it, with the state and log that it finds there.
+    """The replica of a process on ``disk`` with the configuration of ``identity``, with the state and log
+    that it finds there.
 
     A disk that was empty has no checkpoint with a voter set.
     """
@@ -70,7 +71,7 @@ def identity_on(identity: Replica, disk: Disk) -> Replica:
 
 
 def distinct(crashes: Iterable[Step]) -> Iterator[Step]:
-    """``crashes`` that differ in what they leave behind, of the budgets as well."""
+    """The ``crashes`` that differ in the state or the budgets that they leave."""
     seen = set()
     for crashed in crashes:
         left = crashed.outcome
@@ -81,7 +82,9 @@ def distinct(crashes: Iterable[Step]) -> Iterator[Step]:
 
 
 def judged(crashes: Iterable[Step], violated: tuple[str, ...]) -> Iterator[Step]:
-    """``crashes``, with what they violate by what they leave on the disk, whatever a start makes of it."""
+    """``crashes``, with the violations by the contents that they leave on the disk, before any start on
+    it.
+    """
     for crashed in crashes:
         found = (*violated, *crashed.outcome.violations)
         yield replace(crashed, outcome=replace(crashed.outcome, violations=found)) if violated else crashed
@@ -97,7 +100,8 @@ def crashes(
     execution: Execution | None = None,
     completed: int = 0,
 ) -> Iterator[Step]:
-    """The process is killed after ``completed`` effects of ``execution``, and starts on what is ``left``.
+    """The process is killed after ``completed`` effects of ``execution``, and starts on the disk that is
+    ``left``.
 
     Once without and, where that makes a difference, once with the loss of the unflushed tail.
     """
@@ -114,8 +118,8 @@ def crashes(
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a start on a disk comes to, whatever was before: the node ``after`` it and what is ``left``, and
-    the crashes within it that leave something else.
+    """The course of a start on a disk, independent of the process before: the node ``after`` it, the state
+    ``left`` by it, and the crashes within it that leave a different state.
     """
 
     execution: Execution
@@ -139,7 +143,7 @@ def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) ->
         world = World(wiring, identity.id, disk, membership.own_origin(process), assignment=decided)
         points = happen(world, execution)
         left = world.left()
-        # Nothing is left to happen: the crash between two steps that may follow comes to the same.
+        # No effect is left: the possible crash between two steps has the same result.
         other = tuple(point for point in points if point.left != left)
         found = wiring.starts[key] = Course(execution, world.node_after(execution), left, other)
     return cast(Course, found)
@@ -157,7 +161,7 @@ def booted(
 ) -> Iterator[Step]:
     """A start on ``disk``: in full, then cut short by a crash after each effect that matters.
 
-    What the process before had sent is on its way, its requests unanswerable.
+    The messages of the previous process are in flight; its requests are unanswerable.
     """
     started = course(wiring, protocol, identity, disk)
     execution, after, left = started.execution, started.after, started.left
@@ -189,13 +193,14 @@ def booted(
 def _verdict(
     wiring: Wiring, protocol: Protocol, before: Replica, disk: Disk, started: Course
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a start violates and which goals it reaches, after a process that was as ``before``.
+    """The properties that a start violates and the goals that it reaches, after a process that was as
+    ``before``.
 
-    Of one replica many steps are cut short with the same on its disk; each start is judged once.
+    Of one replica many steps are cut short with the same contents on its disk; each start is judged once.
     """
     found = wiring.start_verdicts.get((before, disk))
     if found is None:
-        # Who votes is what the process found: a crash may have cut short a step that changed it.
+        # The voters are those that the process found: a crash may have cut short a step that changed them.
         known = replace(before, log=disk.log)
         violated = verdicts.violations(wiring, protocol, known, None, started.execution, started.after)
         found = wiring.start_verdicts[before, disk] = violated, goals.reached(before, started.execution)
@@ -218,7 +223,7 @@ def _cut_short(
     orphans: tuple[InFlight, ...],
     labels_before: Sequence[Label],
 ) -> Iterator[Step]:
-    """The start ``full``, cut short by a crash, and the start after it, which may be cut short as well."""
+    """The start ``full``, cut short by a crash, and the start after it, which a crash may cut short too."""
     left, completed = crash.left, crash.completed
     assert wiring.crash is not None
     sends, labels = (*orphans, *left.sends), (*labels_before, *left.labels)
@@ -238,12 +243,12 @@ def _losses(wiring: Wiring, disk: Disk) -> tuple[bool, ...]:
 
 
 def _disk_found(wiring: Wiring, disk: Disk, loses_power: bool) -> Disk:
-    """What a process finds that starts after a crash which left ``disk``."""
+    """The contents that a process finds at its start after a crash which left ``disk``."""
     left = disks.lose_power(disk) if loses_power else disk
     return disks.as_found(left, written_back=wiring.written_back)
 
 
 def _unanswerable(wiring: Wiring, replica_id: int, sends: Iterable[InFlight]) -> tuple[InFlight, ...]:
-    """What is left of ``sends`` when the process that made them has ended."""
+    """The messages among ``sends`` that remain when their process has ended."""
     left = (after_forgetting(sent, replica_id, None, wiring.forgotten_stay) for sent in sends)
     return tuple(sent for sent in left if sent is not None)

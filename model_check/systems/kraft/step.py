@@ -11,7 +11,7 @@ from kraftcheck.systems.kraft.node import Execution
 
 
 class Also(Enum):
-    """What happens in a step as well, as its name says it."""
+    """An additional event in a step, by the name in the step's action."""
 
     COPY_STAYS = "a copy stays in flight"
     UPDATE_VOTER_OVER = "update-voter timer over"
@@ -20,7 +20,7 @@ class Also(Enum):
 
 class Crash(Frozen):
     """The process is killed: after ``completed`` of ``count`` effects of the step, or of the start in it
-    (``within_start``); without a ``count`` between two steps. ``loses_power``: what is not flushed is lost.
+    (``within_start``); without a ``count`` between two steps. ``loses_power``: unflushed records are lost.
     """
 
     loses_power: bool
@@ -36,8 +36,8 @@ class Crash(Frozen):
 
 
 class Action(Frozen):
-    """What a trace and a graph edge call a step: ``kind`` at ``replica``, what it is ``about`` (the name of a
-    timer, ``from 2``), and what happens in it as well.
+    """The name of a step in a trace and on a graph edge: ``kind`` at ``replica``, the object ``about`` (the
+    name of a timer, ``from 2``), and additional events in it.
     """
 
     kind: Name
@@ -56,14 +56,14 @@ class Action(Frozen):
         return tuple(each for each in self.also if isinstance(each, Crash))
 
     def with_also(self, more: Also | Crash) -> Action:
-        """The action of the step in which ``more`` happens as well."""
+        """The action of the step with the additional event ``more``."""
         return replace(self, also=(*self.also, more))
 
 
 class CutStart(Frozen):
     """A crash within the start ``execution``, of which ``completed`` effects happened.
 
-    ``loses_power``: and the unflushed tail is gone.
+    ``loses_power``: the unflushed tail is lost too.
     """
 
     execution: Execution
@@ -72,11 +72,11 @@ class CutStart(Frozen):
 
 
 class Step(Frozen):
-    """An outcome together with what a trace shows of it: the execution, and how much of it happened.
+    """An outcome together with its part in a trace: the execution, and how much of it happened.
 
-    ``completed`` counts the effects that happened before the process ended, ``loses_power`` tells that it
-    ended with the loss of the unflushed tail; ``restarted`` is the execution of the process that took over on
-    the same disk. ``cut`` are the starts before that one which a crash has cut short, in order.
+    ``completed`` counts the effects that happened before the process ended, with ``loses_power`` it ended
+    with the loss of the unflushed tail; ``restarted`` is the execution of the process that took over on the
+    same disk. ``cut`` are the starts before that one that a crash has cut short, in order.
     """
 
     outcome: Outcome

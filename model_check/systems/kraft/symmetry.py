@@ -1,9 +1,9 @@
-"""Which replicas of a scenario are interchangeable, and what a state is with each in the place of another.
+"""The interchangeable replicas of a scenario, and the image of a state with each in the place of another.
 
-Voters are interchangeable as far as nothing tells them apart: the scenario says the same with one in the
+Voters are interchangeable as far as nothing distinguishes them: the scenario says the same with one in the
 place of the other, the replicas begin alike, and no rule decides between them by their ids. The last is true
-of the rules of the reference, but for those named in :func:`_ordered_by_id`; the engine compares what the
-reference does with what it does for the images, and gives up where that differs.
+of the rules of the reference, except those named in :func:`_ordered_by_id`; the engine compares the result of
+the reference with its result for the images, and stops with an error where they differ.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Ids = dict[int, int]
 
 
 class SymmetricSystem(KRaftSystem):
-    """A system some of whose voters are interchangeable; :func:`symmetric` makes it."""
+    """A system with interchangeable voters; :func:`symmetric` makes it."""
 
     ids: tuple[Ids, ...]
 
@@ -52,15 +52,16 @@ _SUCCESSORS = "a leader that resigns names its successors in order of id where t
 
 
 def refused(scenario: KRaftScenario, reason: str) -> InputError:
-    """The error for a scenario whose states cannot be looked at up to renaming."""
+    """The error for a scenario to whose states symmetry does not apply."""
     return InputError(f"{scenario.file}: reduction.symmetry: {reason}; see docs/scenarios.md.")
 
 
 def symmetric(system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
-    """Let ``system``, that of ``scenario``, name what leaves it as it is; the interchangeable replicas.
+    """Let ``system``, that of ``scenario``, name the permutations under which it stays the same; the
+    interchangeable replicas.
 
-    Raises InputError where a scenario that asks for it has no interchangeable replicas, or where they make a
-    difference.
+    Raises InputError where a scenario that asks for them has no interchangeable replicas, or where they make
+    a difference.
     """
     reason = _refusal(scenario)
     if reason is not None:
@@ -80,7 +81,7 @@ def symmetric(system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
 
 
 def _refusal(scenario: KRaftScenario) -> str | None:
-    """Why the states of ``scenario`` cannot be looked at up to renaming, whoever its voters are."""
+    """The reason why symmetry does not apply to the states of ``scenario``, for any set of voters."""
     if scenario.check.eventually:
         return "check.eventually is judged on the graph of all states; leave one of them out"
     if len(scenario.replicas.voters) < 2:
@@ -89,7 +90,7 @@ def _refusal(scenario: KRaftScenario) -> str | None:
 
 
 def _ordered_by_id(scenario: KRaftScenario) -> Iterator[str]:
-    """Where production, and so the reference, decides between replicas by their ids."""
+    """The rules by which Kafka, and so the reference, decides between replicas by their ids."""
     if scenario.admin.alters:
         yield "AlterQuorum exchanges voters one by one, in order of id"
     budgets, environment = scenario.budgets, scenario.environment
@@ -112,7 +113,7 @@ def _ordered_by_id(scenario: KRaftScenario) -> Iterator[str]:
 
 
 def _interchangeable(system: KRaftSystem, scenario: KRaftScenario) -> tuple[list[Ids], list[str]]:
-    """All permutations of voters that change nothing, the identity first; what tells two voters apart.
+    """All permutations of voters that change nothing, the identity first; the differences between voters.
 
     Where there are many voters, some of those that may change places with another stay in their own.
     """
@@ -132,7 +133,9 @@ def _interchangeable(system: KRaftSystem, scenario: KRaftScenario) -> tuple[list
 
 
 def _difference(system: KRaftSystem, scenario: KRaftScenario, ids: Ids) -> str | None:
-    """What is not the same with the replicas renamed: a key of the scenario, or what replicas begin with."""
+    """The part that differs with the replicas renamed: a key of the scenario, or a replica's initial
+    state.
+    """
     before, after = _said(scenario, {}), _said(scenario, ids)
     for key, value in before.items():
         if after[key] != value:
@@ -141,7 +144,9 @@ def _difference(system: KRaftSystem, scenario: KRaftScenario, ids: Ids) -> str |
 
 
 def _said(scenario: KRaftScenario, ids: Ids) -> dict[str, Hashable]:
-    """What the keys say that name replicas, with those renamed; ``replicas.initial`` shows in the nodes."""
+    """The values of the keys that name replicas, with those renamed; ``replicas.initial`` shows in the
+    nodes.
+    """
     replicas, network, environment = scenario.replicas, scenario.network, scenario.environment
 
     def some(named: Iterable[int]) -> frozenset[int]:
@@ -186,7 +191,7 @@ def _said(scenario: KRaftScenario, ids: Ids) -> dict[str, Hashable]:
 
 
 def _begins_alike(system: KRaftSystem, ids: Ids) -> bool:
-    """Whether the initial state is what it is with the replicas renamed."""
+    """Whether the initial state stays the same with the replicas renamed."""
     place = {identity.id: component for component, identity in enumerate(system.identities)}
     (state,) = system.initial_states()
     nodes = {place[ids[each]]: renaming.renamed(state.locals[place[each]], ids) for each in place}

@@ -1,4 +1,6 @@
-"""KRaft as the engine sees it: nodes that run the reference, a network, faults with budgets, properties."""
+"""KRaft as a system for the engine: nodes that run the reference, a network, faults with budgets,
+properties.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,12 @@ from kraftcheck.systems.kraft.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """State constraints: successors beyond them are cut, counted and reported."""
+    """State constraints: successors outside them are pruned, counted and reported."""
 
     max_epoch: int
 
 
-#: What a follower sends when its timer for its own entry in the voter set is over. Between two steps it
+#: A follower sends this when its timer for its own entry in the voter set is over. Between two steps it
 #: always awaits an answer of its leader, so that the timer matters only in the poll after such an answer.
 _OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
 
@@ -53,12 +55,12 @@ BEYOND = Node(None, Disk(), Ended.OUTSIDE)
 class KRaftSystem:
     """A quorum of replicas as a :class:`kraftcheck.engine.system.System`.
 
-    identities: per component what configuration says of the replica (key, endpoints, bootstrap voters);
-    nodes: per component the initial node; protocols: per component the protocol variant it runs. ``voters``:
-    the true voter set before any record, of which committed records need a majority.
-    ``broken_at_start``: what the replicas violated by their first steps. With
-    ``absorbs`` a step beyond the bounds is not cut but leads to a node that does nothing any more: for
-    *eventually* properties a step that the bounds hide must still count as possible.
+    identities: per component the configuration of the replica (key, endpoints, bootstrap voters); nodes: per
+    component the initial node; protocols: per component the protocol variant it runs. ``voters``: the true
+    voter set before any record, of which committed records need a majority. ``broken_at_start``: the
+    properties that the replicas violated by their first steps. With ``absorbs`` a step outside the bounds is
+    not pruned but leads to a node that takes no more steps: for *eventually* properties a step that the
+    bounds hide must still count as possible.
     """
 
     def __init__(
@@ -150,7 +152,7 @@ class KRaftSystem:
         return self.wiring.component(cast(InFlight, message).destination)
 
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
-        """What may happen when a message arrives; nothing while the process does not run."""
+        """The possible results when a message arrives; none while the process does not run."""
         steps = self.deliver_steps(component, cast(Node, local), cast(InFlight, message))
         return [self.judge(component, step.outcome) for step in steps]
 
@@ -160,7 +162,7 @@ class KRaftSystem:
         return [self.judge(component, step.outcome) for step in steps]
 
     def deliver_steps(self, component: int, node: Node, message: InFlight) -> list[Step]:
-        """As :meth:`deliver`, with what a trace shows of each outcome."""
+        """As :meth:`deliver`, each outcome with its part in a trace."""
         if node.replica is None:
             return []
         correlation = None if message.answerable else NOBODY_WAITS
@@ -177,7 +179,7 @@ class KRaftSystem:
         return _carried_over(steps, node)
 
     def _duplicated(self, step: Step, message: InFlight) -> Step:
-        """``step``, after which a copy of the request is still on its way; nobody awaits its answer."""
+        """``step``, after which a copy of the request is still in flight; no replica awaits its answer."""
         assert self.wiring.duplicate is not None
         outcome = step.outcome
         action = cast(Action, outcome.action)
@@ -190,7 +192,7 @@ class KRaftSystem:
         return replace(step, outcome=copied)
 
     def action_steps(self, component: int, node: Node) -> list[Step]:
-        """As :meth:`actions`, with what a trace shows of each outcome."""
+        """As :meth:`actions`, each outcome with its part in a trace."""
         identity = self.identities[component]
         protocol = self.protocols[component]
         if node.replica is None:
@@ -206,7 +208,7 @@ class KRaftSystem:
         return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
 
     def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
-        """Time passes where somebody reads the clock, which is where a replica leads; it may be set back."""
+        """Time passes at replicas that read the clock, which are the leaders; the clock may be set back."""
         budget, clock = self.environment.ticks, node.clock
         leads = node.replica is not None and isinstance(node.replica.role, Leader)
         if budget is None or clock is None or not leads:
@@ -224,7 +226,7 @@ class KRaftSystem:
         yield from replacements.restore(self.wiring, protocol, node, identity)
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
-        """What may become of an event that the environment offers to a running replica."""
+        """The possible results of an event that the environment offers to a running replica."""
         action = Action(offer.kind, self.identities[component].id, offer.about)
         return self._steps(component, node, offer.event, action, offer.costs)
 
@@ -262,7 +264,7 @@ class KRaftSystem:
         return found
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:
-        """``outcome`` with the violations that this scenario asks about."""
+        """``outcome`` with the violations that this scenario judges."""
         if self.absorbs and not self.within(component, outcome.local):
             return Outcome(outcome.action, BEYOND, costs=outcome.costs)
         kept = tuple(name for name in outcome.violations if name in self._judged)
@@ -281,7 +283,7 @@ class KRaftSystem:
         return after_forgetting(cast(InFlight, message), forgetful, peer, self.wiring.forgotten_stay)
 
     def signal_local(self, signal: Signal, component: int, local: Hashable) -> Hashable:
-        """What a replica is to answer later to one that has forgotten it will be answered to nobody."""
+        """A replica drops its later answers to a replica that has forgotten the requests."""
         node = cast(Node, local)
         if node.replica is None:
             return local
@@ -320,7 +322,7 @@ class KRaftSystem:
 
 
 def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step:
-    """``step`` with what was noted of the time, and judged by what an administrator is told."""
+    """``step`` with the times that the replica noted, judged by the answers to the admin client."""
     execution, before, after = step.execution, node.replica, cast(Node, step.outcome.local).replica
     if execution is None or before is None or after is None or step.restarted is not None:
         return step
@@ -338,7 +340,7 @@ def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step
 
 
 def _carried_over(steps: list[Step], node: Node) -> list[Step]:
-    """``steps``, none of which loses the disk that lies beside the machine, or its clock."""
+    """``steps``, none of which loses the disk next to the machine, or its clock."""
     if node.replaced is None and node.clock is None:
         return steps
     stopped = None if node.clock is None else replace(node.clock, fetches=())

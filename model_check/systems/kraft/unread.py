@@ -1,4 +1,4 @@
-"""What a replica remembers and no rule reads again: dropping it merges states that behave alike.
+"""State of a replica that no rule reads again: dropping it merges states that behave alike.
 
 ``tests/systems/kraft`` compares the reachable states with and without.
 """
@@ -13,12 +13,12 @@ from kraftcheck.reference.replica import Leader, Progress, Replica
 def without_unread_fields(
     replica: Replica, addable: frozenset[int] = frozenset(), *, timed: bool = False
 ) -> Replica:
-    """``replica`` without what no rule of elections, replication and voter changes reads again.
+    """``replica`` without the fields that no rule of elections, replication and voter changes reads again.
 
-    Who granted the votes is written into the LeaderChange record and never read; whether a voter has
-    acknowledged its leader is recorded and never read. How far an observer is, and whether it has caught up,
-    matters only for the replicas ``addable`` to the voter set. Where clocks run (``timed``) a leader tells
-    when each replica has fetched, and where.
+    The ids of the voters that granted the votes are written into the LeaderChange record and never read;
+    whether a voter has acknowledged its leader is recorded and never read. The progress of an observer, and
+    whether it has caught up, matters only for the replicas ``addable`` to the voter set. Where clocks run
+    (``timed``) a leader reports when each replica has fetched, and at which offset.
     """
     role = replica.role
     if not isinstance(role, Leader):
@@ -47,7 +47,7 @@ def _timed(entry: Progress, addable: frozenset[int]) -> Progress:
 
 
 def _without_unread_progress(entry: Progress, addable: frozenset[int]) -> Progress:
-    """Who has caught up once has done so for good: how it came to that is not read."""
+    """A replica that has caught up once stays caught up: no rule reads how it caught up."""
     if entry.id not in addable:
         return Progress(entry.key, entry.end_offset)
     if entry.caught_up:

@@ -1,4 +1,4 @@
-"""When a voter sends UpdateRaftVoter, and what a leader makes of it."""
+"""The conditions under which a voter sends UpdateRaftVoter, and the leader's handling of it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kraftcheck.systems.kraft.node import Execution
 
 
 def violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
-    """P-9: a voter that its own voter set describes as it is asks for no update. One that is accepted is in
+    """P-9: a voter whose entry in its own voter set is correct requests no update. An accepted update is in
     the log, or noted for the upgrade where voters are static.
 
-    What is appended is judged by itself. An update that is refused leaves no trace.
+    Other checks judge the appended records. A refused update leaves no trace.
     """
     if any(_changes_nothing(execution.replica, effect) for effect in execution.effects):
         yield names.CHANGE_AS_ASKED
@@ -53,7 +53,7 @@ def _accepts(response: object) -> bool:
 
 
 def _changes_nothing(sender: Replica, effect: Effect) -> bool:
-    """Whether ``effect`` asks for an entry that the newest voter set of the sender's log has already."""
+    """Whether ``effect`` requests an entry that the newest voter set of the sender's log has already."""
     request = effect.request if isinstance(effect, Send) else None
     if not isinstance(request, UpdateRaftVoterRequest):
         return False
@@ -62,7 +62,7 @@ def _changes_nothing(sender: Replica, effect: Effect) -> bool:
 
 
 def _joins_unasked(sender: Replica, effect: Effect) -> bool:
-    """Whether a replica changes its own membership that is not configured to (ADD-14)."""
+    """Whether a replica changes its own membership without being configured to do so (ADD-14)."""
     request = effect.request if isinstance(effect, Send) else None
     own = isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest)
     return own and not (sender.auto_join and sender.can_become_voter and sender.kraft_version >= 1)

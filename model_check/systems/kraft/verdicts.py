@@ -30,5 +30,5 @@ def violations(
 
 
 def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
-    """Whether a process that exits with ``fatal`` shows what a finding has shown already."""
+    """Whether an exit of a process with ``fatal`` shows a fault that a finding has shown already."""
     return fatal.reason in wiring.ignored_fatals

@@ -45,7 +45,7 @@ def violations(
         replica = after.replica
         _, known, version = membership.history_of(membership.own_origin(replica), replica.log)[-1]
         assigned = assignments.assignments_of(replica.log.batches)
-        # An assignment is in force once it is committed (KIP-595), which S-40 is about.
+        # An assignment is effective once it is committed (KIP-595); S-40 covers that.
         other_voters = replica.voters != known and not assigned
         if other_voters or replica.kraft_version != version or list(replica.log.assignments) != assigned:
             yield names.VOTERS_OF_THE_LOG
@@ -66,7 +66,7 @@ def violations(
 
 
 def _log_violations(replica: Replica) -> Iterator[str]:
-    """S-23, S-29, S-38, S-39: what a log says of voters and versions."""
+    """S-23, S-29, S-38, S-39: the voters and versions in a log."""
     history = membership.history_of(membership.own_origin(replica), replica.log)
     for (_, old, version), (_, new, later) in pairwise(history):
         if len(old) and not len(new):
@@ -82,7 +82,9 @@ def _log_violations(replica: Replica) -> Iterator[str]:
 
 
 def _snapshot_violations(replica: Replica) -> Iterator[str]:
-    """S-22: what holds of the offsets; what is in a snapshot is judged against the history."""
+    """S-22: the offsets of the log and its snapshots; the contents of a snapshot are judged against the
+    history.
+    """
     log, committed = replica.log, replica.high_watermark
     ends = [snapshot.id.end_offset for snapshot in log.snapshots]
     too_late = committed is not None and ends and max(ends) > committed
@@ -102,14 +104,14 @@ def _loading_violations(before: Replica, event: Event | None, execution: Executi
 
 
 def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
-    """P-8: a change that is under way no more has one answer, unless the process has ended."""
+    """P-8: a change that is no longer under way has one answer, unless the process has ended."""
     change = role.change
     if not isinstance(change, AddingVoter | RemovingVoter) or execution.ended is not None:
         return
     after = execution.replica.role
     due = not (isinstance(after, Leader) and _is_same_change(change, after.change))
     if isinstance(change, AddingVoter) and not change.ack_when_committed:
-        # Who does not wait for the commit is told on append, and not again.
+        # A client that does not wait for the commit gets its answer on append, and no second one.
         later = after.change if isinstance(after, Leader) else None
         appended = isinstance(later, AddingVoter) and later.offset is not None
         due = change.offset is None and (due or appended)
@@ -121,7 +123,7 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
 
 
 def _unanswered_alterations(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
-    """P-8 for AlterQuorum: whoever asks waits, or has one answer."""
+    """P-8 for AlterQuorum: every client that sent a request waits, or has one answer."""
     if execution.ended is not None:
         return
     after = execution.replica.role
@@ -139,16 +141,16 @@ def _unanswered_alterations(role: Leader, event: Event, execution: Execution) ->
 
 
 def _asker(waiting: AlteringQuorum) -> tuple[int, int | None]:
-    """To whom the answer goes, and for which request."""
+    """The client that gets the answer, and the request of that answer."""
     return waiting.source, waiting.correlation
 
 
-#: What leaves open what becomes of a change.
+#: The errors that leave the outcome of a change open.
 _OPEN = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> bool:
-    """P-8: a change whose voter set is in the log may still commit, and nobody is told that it has failed."""
+    """P-8: a change whose voter set is in the log may still commit, and no answer may report its failure."""
     change = role.change
     if not isinstance(change, AddingVoter | RemovingVoter) or change.offset is None:
         return False
@@ -182,7 +184,7 @@ def _identity_violations(before: Replica, event: RequestReceived, execution: Exe
 
 
 def _is_replaced(replica: Replica, request: VoteRequest) -> bool:
-    """Whether a replica answers on a replaced disk for a voter whose directory nobody knows."""
+    """Whether a replica answers on a replaced disk for a voter without a known directory."""
     assert request.voter is not None
     return _is_on_another_disk(replica.key) and request.voter.directory is None and replica.kraft_version == 0
 
@@ -192,14 +194,14 @@ def _is_on_another_disk(key: ReplicaKey) -> bool:
 
 
 def _leads_for_another(before: Replica, execution: Execution) -> bool:
-    """Whether a static voter is elected, by votes for itself among others, that has lost its disk."""
+    """Whether a static voter that has lost its disk is elected, by votes for itself among others."""
     elected = any(isinstance(e, Transition) and e.target == "Leader" for e in execution.effects)
     return elected and before.kraft_version == 0 and _is_on_another_disk(before.key)
 
 
 def _counts_for_another(before: Replica, request: FetchRequest, execution: Execution) -> bool:
-    """Whether a leader counts what one replica holds for another: of static voters, for the one whose disk is
-    gone.
+    """Whether a leader counts one replica's progress for another: with static voters, for the one that lost
+    its disk.
     """
     after = execution.replica.role
     if not isinstance(before.role, Leader) or not isinstance(after, Leader):

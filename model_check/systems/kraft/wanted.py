@@ -1,4 +1,4 @@
-"""What *eventually* properties want to be reached: goals on global states, and what becomes of leadership."""
+"""The goals of *eventually* properties: goals on global states, and on the changes of leadership."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 
 
 def nodes_of(state: GlobalState) -> list[Node]:
-    """The nodes, none of which is beyond the bounds."""
+    """The nodes, none of which is outside the bounds."""
     return [cast(Node, local) for local in state.locals]
 
 
@@ -31,7 +31,7 @@ def _replicas(state: GlobalState) -> list[Replica]:
 
 
 def _logs(state: GlobalState) -> list[Log]:
-    """The log of every replica; of a process that does not run, what its disk holds."""
+    """The log of every replica; of a process that does not run, the log on its disk."""
     return [node.disk.log if node.replica is None else node.replica.log for node in nodes_of(state)]
 
 
@@ -55,7 +55,7 @@ def _history(state: GlobalState) -> History:
 
 
 def _no_outdated_voter(state: GlobalState) -> bool:
-    """L-7: whoever takes itself for a voter is one by the last committed voter set."""
+    """L-7: every replica that takes itself for a voter is one by the last committed voter set."""
     sets = histories.committed_sets(_history(state))
     outside = (replica for replica in _replicas(state) if replica.is_voter and sets)
     return all(membership.is_among(replica.key, sets[-1].keys) for replica in outside)
@@ -75,7 +75,9 @@ def _no_change_pending(state: GlobalState) -> bool:
 
 
 def _no_alteration_pending(state: GlobalState) -> bool:
-    """L-10, where voters change by AlterQuorum: nothing is wanted by now, in any log, and nobody waits."""
+    """L-10, where voters change by AlterQuorum: every assignment in a log is committed, the last one has no
+    target, and no client waits.
+    """
     committed = _history(state).committed
     known = assignments.assignments_of(committed)
     waiting = any(
@@ -91,13 +93,13 @@ def _no_alteration_pending(state: GlobalState) -> bool:
 
 
 def _all_caught_up(state: GlobalState) -> bool:
-    """L-12: every replica has what is committed, be it on the disk of a process that does not run."""
+    """L-12: every replica has the committed records, be it on the disk of a process that does not run."""
     committed = _history(state).committed
     return all(membership.has_all(log.batches, log.start_offset, committed) for log in _logs(state))
 
 
 def _high_watermark_known(state: GlobalState) -> bool:
-    """L-12: every replica runs and knows what the leader, which there is, knows to be committed."""
+    """L-12: a leader exists, every replica runs, and all have the leader's high watermark."""
     replicas = _replicas(state)
     leaders = [replica for replica in replicas if isinstance(replica.role, Leader)]
     newest = max(leaders, key=lambda leader: leader.epoch, default=None)
@@ -107,7 +109,9 @@ def _high_watermark_known(state: GlobalState) -> bool:
 
 
 def _no_stale_leader(state: GlobalState) -> bool:
-    """L-4: nobody leads an older epoch than the newest that has had a leader, of which observers know."""
+    """L-4: no replica leads an older epoch than the newest that has had a leader, and observers know that
+    epoch.
+    """
     newest = max((epoch for epoch, _ in _history(state).leaders), default=0)
     outdated = (replica for replica in _replicas(state) if replica.epoch < newest)
     if any(isinstance(replica.role, Leader) for replica in outdated):
@@ -117,8 +121,8 @@ def _no_stale_leader(state: GlobalState) -> bool:
 
 
 def _no_append_waits(state: GlobalState) -> bool:
-    """L-11: no leader has a client's record of its own epoch that is not committed; who leads no more has
-    told its clients so (RESIGN-2).
+    """L-11: no leader has a client's record of its own epoch that is not committed; a former leader has
+    reported to its clients that it leads no more (RESIGN-2).
     """
     return not any(_keeps_waiting(replica.role, replica) for replica in _replicas(state))
 
@@ -132,9 +136,9 @@ def _keeps_waiting(role: Role, replica: Replica) -> bool:
     return appended or any(isinstance(record, Value) for records in role.pending for record in records)
 
 
-#: The goal that is not seen in a state alone: some replica leads, and no step from here on changes who does.
+#: The goal that no single state shows: some replica leads, and no step from here on changes the leader.
 SETTLED = "leadership-settled"
-#: The goal that is no state at all: that who leads changes for the last time.
+#: The goal that is not a state: the last change of the leader.
 STAYS = "leadership-stays"
 
 GOALS: dict[str, Callable[[GlobalState], bool]] = {
@@ -168,7 +172,7 @@ def goal_of(system: KRaftSystem, name: str) -> Callable[[GlobalState], bool]:
 
 
 def leadership_changes(graph: Graph) -> Mask:
-    """Which edges change who leads, or take a step beyond the bounds."""
+    """Which edges change the leader, or take a step outside the bounds."""
     known: dict[Hashable, int] = {}
     count = int(max(graph.size - 1, graph.ends.max(initial=0))) + 1
     who = np.array(
@@ -179,8 +183,9 @@ def leadership_changes(graph: Graph) -> Mask:
 
 
 def settled_states(graph: Graph) -> Mask:
-    """L-6: the states in which somebody leads, and whatever happens from there on, fair or not, nobody else
-    comes to lead, nor nobody. A step beyond the bounds counts as a change.
+    """L-6: the states in which a replica leads, and from which no step, fair or not, ever changes that: no
+    other replica becomes leader, and the leader does not resign. A step outside the bounds counts as a
+    change.
     """
     changes = np.zeros(graph.size, bool)
     changes[graph.sources[leadership_changes(graph)]] = True
@@ -189,7 +194,7 @@ def settled_states(graph: Graph) -> Mask:
 
 
 def _leadership(state: GlobalState) -> Hashable:
-    """Who leads or has led in which epoch; ``None`` beyond the bounds."""
+    """The leaders of all epochs, past and present; ``None`` outside the bounds."""
     if BEYOND in state.locals:
         return None
     leading = tuple((each.epoch, each.id) for each in _replicas(state) if isinstance(each.role, Leader))

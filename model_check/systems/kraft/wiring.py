@@ -1,4 +1,4 @@
-"""What the outcomes of a step depend on besides the replica itself: links, releases, faults and voters."""
+"""The inputs of a step's outcomes apart from the replica itself: links, releases, faults and voters."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from kraftcheck.systems.kraft.membership import Origin
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What an outcome depends on besides the replica itself.
+    """The inputs of an outcome apart from the replica itself.
 
-    component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote:
-    replicas that do not know pre-vote; flag_ignored: senders whose pre-vote flag such a replica does not see,
-    so that it takes the request for a standard one; forgotten_stay: whether forgotten requests stay in
-    flight; crash: a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the
-    unflushed tail; written_back: whether unflushed data of a dead process is durable when the next one
-    starts; boundaries: whether a crash may fall between the effects of a step or of a start; crashes: how
-    many there may be in all; duplicate: a budget index,
-    ``None``: a request arrives once; wipe: a budget index, ``None``: no disk is replaced by an empty one;
-    restore: a budget index, ``None``: no disk that was taken out is put back in; ``crashes_at``,
-    ``wipes_at``: the ids of those that may be hit.
+    component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote: replicas
+    that do not know pre-vote; flag_ignored: senders whose pre-vote flag such a replica does not see, so that
+    it takes the request for a standard one; forgotten_stay: whether forgotten requests stay in flight; crash:
+    a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the unflushed tail;
+    written_back: whether unflushed data of a crashed process is durable when the next one starts; boundaries:
+    whether a crash may fall between the effects of a step or of a start; crashes: how many there may be in
+    all; duplicate: a budget index, ``None``: a request arrives once; wipe: a budget index, ``None``: no disk
+    is replaced by an empty one; restore: a budget index, ``None``: no disk that was taken out is put back in;
+    ``crashes_at``, ``wipes_at``: the ids of those that may be hit.
 
-    origin: what is in force before any record, where voter sets may change or snapshots are taken; addable:
-    the ids of the replicas that may be added to the voter set; targets: those of the AlterQuorum requests
-    (KIP-595), in the order of the administrator's steps, ``None`` where voters do not change that way;
-    ignored_fatals: reasons to die that are not judged; the process starts again; any_order: whether
-    requests that go out one after the other go out in any order, where a crash falls between them;
-    idle_left_out: whether answers that tell nothing are not modelled.
-    starts: what starts have come to, by replica and disk (:func:`kraftcheck.systems.kraft.starts.course`);
-    start_verdicts: the properties they violate and the goals they reach, by the replica before and the disk.
+    origin: the effective voter set and version before any record, where voter sets may change or snapshots
+    are taken; addable: the ids of the replicas that may be added to the voter set; targets: those of the
+    AlterQuorum requests (KIP-595), in the order of the admin client's steps, ``None`` where voters do not
+    change that way; ignored_fatals: reasons for an exit that are not judged; the process restarts; any_order:
+    whether requests that go out one after the other go out in any order, where a crash falls between them;
+    idle_left_out: whether answers without new information are left out of the model. starts: the results of
+    starts, by replica and disk (:func:`kraftcheck.systems.kraft.starts.course`); start_verdicts: the
+    properties they violate and the goals they reach, by the replica before and the disk.
     """
 
     component: Callable[[int], int]

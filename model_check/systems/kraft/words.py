@@ -20,7 +20,7 @@ from kraftcheck.systems.kraft.text.style import print_key
 
 NOTHING = fields.NOTHING
 
-#: Fields that follow from what is shown anyway: hidden unless nothing else of the replica changed.
+#: Fields that follow from other shown fields: hidden unless nothing else of the replica changed.
 FOLLOWING = frozenset({"end offset", "leader endpoints", "awaiting"})
 
 LEGEND = (
@@ -78,8 +78,8 @@ def node_fields(node: Node) -> Mapping[str, str]:
 
 
 def _with_known_progress(replica: Replica, timed: bool) -> Replica:
-    """``replica`` without the notes that nodes do not keep: who has not acknowledged the leader, and
-    unless it is ``timed`` times, of which there is one at most.
+    """``replica`` without the notes that nodes do not keep: the voters that have not acknowledged the leader,
+    and unless it is ``timed`` times, of which there is at most one.
     """
     role = replica.role
     if not isinstance(role, Leader):
@@ -101,8 +101,8 @@ def batches(prefix: tuple[Batch, ...]) -> str:
 
 
 def history_fields(history: History) -> Mapping[str, str]:
-    """What the properties remember: leaders by epoch, the last votes, what is committed, and where voters
-    change by which of them, and which replicas have lost their disks.
+    """The history that properties read: leaders by epoch, the last votes, the committed records. Where voters
+    change, also the set that decided the last commit, and the replicas that have lost their disks.
     """
     return {
         "leaders": ", ".join(f"{leader} of epoch {epoch}" for epoch, leader in history.leaders) or NOTHING,
@@ -118,7 +118,7 @@ def history_fields(history: History) -> Mapping[str, str]:
 
 
 def start_lines(node: Node) -> list[str]:
-    """A replica at the beginning: its role and epoch, and what is not empty."""
+    """A replica at the beginning: its role and epoch, and its fields that are not empty."""
     found = node_fields(node)
     if node.replica is None:
         return [found["process"]]

@@ -1,4 +1,4 @@
-"""What the effects of a replica do to the world around it: its disk, the network and the history.
+"""The effects of a replica on the world around it: its disk, the network and the history.
 
 The effects of an execution happen one after the other, so that a crash may fall between any two of them.
 """
@@ -62,7 +62,7 @@ from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS, InFlight, aft
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
 
-#: After these effects a crash leaves something else behind than before them.
+#: After these effects a crash leaves a different state than before them.
 _BOUNDARIES = {
     Persist,
     AppendBatch,
@@ -79,13 +79,13 @@ _BOUNDARIES = {
 #: The versions of Vote that a peer without pre-vote supports.
 _VOTE_WITHOUT_PRE_VOTE = (0, 1)
 
-#: Refusals that tell a client what the voter set is.
+#: Refusals that report the voter set to a client.
 _TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a crash leaves behind: the disk, the messages that were sent, what the history knows."""
+    """The state that a crash leaves: the disk, the messages that were sent, the labels for the history."""
 
     disk: Disk
     sends: tuple[InFlight, ...] = ()
@@ -94,13 +94,13 @@ class Left:
 
 @dataclass(slots=True)
 class World:
-    """What has happened to the disk, the network and the history after some effects of ``replica_id``.
+    """The state of the disk, the network and the history after some effects of ``replica_id``.
 
-    ``origin`` is what the process knows of voters besides its log, ``vote_request`` the standard vote request
-    being handled, ``asked`` the replica about which a client's request is that is being handled or waits,
-    ``addition`` the addition that is asked for or under way, ``leader_epoch`` the epoch that the replica
-    leads by now, ``change`` the newest voter set of its log at the end, ``assignment`` where the assignment
-    of voters is that it takes to be in force (KIP-595). ``event`` is what is being handled, and ``after`` the
+    ``origin`` is the voter set that the process knows apart from its log, ``vote_request`` the standard vote
+    request being handled, ``asked`` the replica named in a client's request that is being handled or waits,
+    ``addition`` the requested or ongoing addition, ``leader_epoch`` the epoch that the replica leads by now,
+    ``change`` the newest voter set of its log at the end, ``assignment`` the offset of the assignment of
+    voters that it takes to be effective (KIP-595). ``event`` is the event being handled, and ``after`` the
     replica at the end, where idle answers are left out.
     """
 
@@ -121,11 +121,11 @@ class World:
     after: Replica | None = None
 
     def copy(self) -> World:
-        """As it is now, whatever happens later."""
+        """The world as it is now; later effects do not change the result."""
         return replace(self, sends=list(self.sends), labels=list(self.labels), signals=list(self.signals))
 
     def left(self) -> Left:
-        """What a crash leaves behind here."""
+        """The state that a crash leaves here."""
         return Left(self.disk, tuple(self.sends), tuple(self.labels))
 
     def node_after(self, execution: Execution) -> Node:
@@ -173,7 +173,7 @@ class World:
         self.assignment = assignments.newest_below(log, offset, self.assignment)
 
     def _forget(self, node: int | None) -> None:
-        """Requests sent earlier in the same step are forgotten as well."""
+        """Requests sent earlier in the same step are also forgotten."""
         here, stay = self.replica_id, self.wiring.forgotten_stay
         peer = None if node is None else self.wiring.component(node)
         self.signals.append(Signal(self.wiring.component(here), peer))
@@ -196,7 +196,7 @@ class World:
         if self.after is not None:
             request = idle.as_sent(request, self.after, effect.to)
         elif isinstance(request, FetchRequest) and request.max_wait_ms == 0:
-            # A request that does not wait is answered at once, whatever high watermark it carries.
+            # A request that does not wait is answered at once, with any high watermark.
             request = replace(request, high_watermark=None)
         self.sends.append(InFlight(self.replica_id, effect.to, request))
 
@@ -258,13 +258,13 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
 
 
 def _is_telling(response: Response) -> TypeGuard[AddRaftVoterResponse | RemoveRaftVoterResponse]:
-    """Whether an administrator learns from this refusal what the voter set is."""
+    """Whether the admin client learns the voter set from this refusal."""
     kinds = AddRaftVoterResponse | RemoveRaftVoterResponse
     return isinstance(response, kinds) and response.error in _TELLING
 
 
 def is_boundary(effect: Effect) -> bool:
-    """Whether a crash after ``effect`` leaves something else behind than one before it."""
+    """Whether a crash after ``effect`` leaves a different state than one before it."""
     return type(effect) in _BOUNDARIES
 
 
@@ -274,7 +274,7 @@ def _standard_vote(event: Event) -> VoteRequest | None:
 
 
 def _asked(replica: Replica, event: Event) -> ReplicaKey | None:
-    """The replica that an administrator wants added or removed now, or that one who waits wants added."""
+    """The replica that the admin client wants added or removed now, or that a waiting client wants added."""
     request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
     if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
         return request.voter

@@ -1,5 +1,5 @@
-"""Sequences written by hand, for what neither scenarios nor single events show: what a replica must forget,
-and what scenarios have no notion of, changes of the voter set and snapshots.
+"""Sequences written by hand, for cases that neither scenarios nor single events show: state that a replica
+must forget, and features that scenarios do not model, changes of the voter set and snapshots.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kraftcheck.reference.protocol import Protocol, VoterChanges
 
 
 def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
-    """All that mean something under ``protocol``, in a fixed order."""
+    """All sequences that are meaningful under ``protocol``, in a fixed order."""
     yield from forgetting.scripts(protocol)
     if protocol.voter_changes is VoterChanges.KIP853:
         for area in (voters, finalizing, snapshots, describing):

@@ -1,4 +1,4 @@
-"""DescribeQuorum: asked of a leader that others fetch from, of a follower, and about another partition."""
+"""DescribeQuorum: requests to a leader that others fetch from, to a follower, and about another partition."""
 
 from __future__ import annotations
 

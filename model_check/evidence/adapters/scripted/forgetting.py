@@ -1,4 +1,4 @@
-"""What a replica must forget when its role or epoch changes.
+"""State that a replica must forget when its role or epoch changes.
 
 State that outlives its epoch shows only later: in the next pre-vote, election, fetch or append.
 """
@@ -55,7 +55,7 @@ def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
 
 
 def _fetched(made: Scripts) -> Iterator[DriveSequence]:
-    """Whether it has fetched is asked of one leader in one epoch: a Follower of another grants pre-votes."""
+    """Whether it has fetched concerns one leader in one epoch: a Follower of another grants pre-votes."""
     fetched = (Poll(), leads(2, EPOCH), Poll(), nothing_new(2))
     before, after = vote_request(3, EPOCH, pre_vote=True), vote_request(2, _NEXT, pre_vote=True)
     told = FetchResponse(
@@ -78,7 +78,7 @@ def _fetched(made: Scripts) -> Iterator[DriveSequence]:
 
 
 def _old_answers(made: Scripts) -> Iterator[DriveSequence]:
-    """An answer to a request that is forgotten is none to the request that is awaited."""
+    """An answer to a forgotten request does not answer the request that is awaited."""
     again = (_TIME_OUT, _TIME_OUT, Poll())
     late = LateResponse(2, VoteResponse(EPOCH, granted=True))
     yield made.sequence(
@@ -120,7 +120,7 @@ def _tallies(made: Scripts) -> Iterator[DriveSequence]:
 
 
 def _back_off(made: Scripts) -> Iterator[DriveSequence]:
-    """What follows a transition is sent at once."""
+    """The requests that follow a transition leave at once."""
     refused = answer(2, FetchResponse(-1, error=ErrorCode.BROKER_NOT_AVAILABLE))
     yield made.sequence("the back-off of a Follower", STATIC, in_epoch(), Poll(), leads(2, EPOCH), Poll(),
         refused, Poll(), _TIME_OUT, Poll())  # fmt: skip
@@ -130,7 +130,7 @@ def _back_off(made: Scripts) -> Iterator[DriveSequence]:
 
 
 def _leadership(made: Scripts) -> Iterator[DriveSequence]:
-    """What a leader knows of its epoch ends with it."""
+    """A leader's knowledge of its epoch ends with the epoch."""
     two, three = ReplicaKey(2), ReplicaKey(3)
     again = deposed_and_elected(EPOCH, 2)
     new = EPOCH + 2
@@ -154,7 +154,7 @@ def _leadership(made: Scripts) -> Iterator[DriveSequence]:
 
 
 def _high_watermark(made: Scripts) -> Iterator[DriveSequence]:
-    """A leader finds out anew what is committed, and a Follower that was one too."""
+    """A leader establishes the high watermark anew, and so does a Follower that was a leader."""
     two = ReplicaKey(2)
     led = (*elected(2), fetch(two, 1))
     disk = candidate(STATIC)

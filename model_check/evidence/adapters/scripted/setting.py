@@ -1,6 +1,6 @@
-"""The replica that scripts are about, and what happens to it: replica 1, in or from epoch 5.
+"""The replica of the scripts and the events at it: replica 1, in or from epoch 5.
 
-``STATIC`` voters are configured by id; voters of a quorum that changes have directory ids as well, ``KEYS``.
+``STATIC`` voters are configured by id; voters of a quorum that changes also have directory ids, ``KEYS``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ KEYS = {node: ReplicaKey(node, f"directory-of-node-00{node}A") for node in range
 
 Stimuli = tuple[Stimulus, ...]
 
-#: What follows a script: what it has changed shows in what the replica does next.
+#: The events after a script: its effect shows in the next steps of the replica.
 AFTERWARDS: Stimuli = (Poll(), Poll((Timer.ELECTION, Timer.FETCH)), Poll())
 
 
 def endpoints(node: int, *more: str) -> tuple[Endpoint, ...]:
-    """Where a node listens, on listeners beyond the usual one too."""
+    """The endpoints of a node, including listeners other than the usual one."""
     return tuple(Endpoint(name, f"node-{node}", 9093 + n) for n, name in enumerate(("CONTROLLER", *more)))
 
 
@@ -92,7 +92,7 @@ def candidate(identity: Replica, epoch: int = EPOCH) -> Disk:
 
 
 def answer(node: int, response: Response) -> ResponseReceived:
-    """``node`` answers the request that awaits it."""
+    """``node`` answers the request that awaits its answer."""
     return ResponseReceived(node, response)
 
 
@@ -132,7 +132,7 @@ def fetch(key: ReplicaKey, end: int, epoch: int = EPOCH, *, waits: bool = False)
     return RequestReceived(key.id, FetchRequest(epoch, key, end, last, known, wait_ms))
 
 
-# Ways into a role; each begins after the start.
+# Paths into a role; each begins after the start.
 
 
 def elected(*granting: int, epoch: int = EPOCH) -> Stimuli:
@@ -141,7 +141,7 @@ def elected(*granting: int, epoch: int = EPOCH) -> Stimuli:
 
 
 def deposed_and_elected(epoch: int, *granting: int) -> Stimuli:
-    """A leader of ``epoch`` hears of the next one, and becomes the leader of the one after that."""
+    """A leader of ``epoch`` receives the next one, and becomes the leader of the one after that."""
     run: Stimuli = (Poll((Timer.ELECTION,)), Poll(), *(granted(node, epoch + 1) for node in granting), Poll())
     won: Stimuli = (*(granted(node, epoch + 2) for node in granting), Poll())
     return (vote_request(3, epoch + 1), *run, *won)

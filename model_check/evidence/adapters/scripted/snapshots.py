@@ -214,7 +214,7 @@ def _without_content(id: SnapshotId) -> Stimulus:
 
 
 def _odd_parts(made: Scripts) -> Iterator[DriveSequence]:
-    """What no correct leader sends."""
+    """Messages that no correct leader sends."""
     begun = (*_FOLLOWER, *_offered(_ID))
     older = Snapshot(SnapshotId(1, 1), size=_SIZE)
     ways: Mapping[str, Stimuli] = {

@@ -55,7 +55,7 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 
-#: Who asks for a change: a client, which is no node.
+#: The sender of a change request: a client, which is not a node.
 _CLIENT = -1
 _CLUSTER = "this-cluster"
 _UPDATE = Poll((Timer.UPDATE_VOTER,))
@@ -71,7 +71,7 @@ _UNCOMMITTED = elected(2)
 _COMMITTED = (*elected(2), fetch(KEYS[2], _END))
 _CAUGHT_UP = (*_COMMITTED, fetch(KEYS[4], _END))
 
-#: A Follower whose fetch timer runs out some time after its update-voter timer.
+#: A Follower whose fetch timer expires some time after its update-voter timer.
 _FETCHING: Stimuli = (Poll(), leads(2, EPOCH), *(Poll(), nothing_new(2)) * 5)
 
 
@@ -141,7 +141,7 @@ def _adding(made: Scripts) -> Iterator[DriveSequence]:
 
 
 def _adding_in_vain() -> Mapping[str, Stimuli]:
-    """Ways on which the new voter set is not appended, or late."""
+    """Paths on which the new voter set is not appended, or late."""
     again = deposed_and_elected(EPOCH, 2)
     return {
         "the new voter does not answer": (*_CAUGHT_UP, _add(), RequestTimedOut(4), _EXPIRED, _add()),
@@ -232,7 +232,7 @@ def _updating(made: Scripts) -> Iterator[DriveSequence]:
 
 
 def _everywhere(made: Scripts) -> Iterator[DriveSequence]:
-    """Requests that only a leader serves, at everybody else."""
+    """Requests that only a leader serves, sent to all other roles."""
     requests = (
         _add(), _remove(KEYS[3]), _update(), _update(epoch=EPOCH + 1), _update(epoch=EPOCH - 1),
         _ask(FetchSnapshotRequest(EPOCH, KEYS[2], SnapshotId(1, 1), 0, 100), 2),
@@ -259,7 +259,7 @@ def _everywhere(made: Scripts) -> Iterator[DriveSequence]:
 
 
 def _telling(made: Scripts) -> Iterator[DriveSequence]:
-    """A replica tells its leader about itself, again and again, until the leader knows."""
+    """A replica sends its description to the leader repeatedly, until the leader has it."""
     moved = replace(_LEADER, endpoints=endpoints(1, "SECOND"))
     follower = _FETCHING
     told = answer(2, UpdateRaftVoterResponse(EPOCH, 2, endpoints(2)))
@@ -318,7 +318,7 @@ def _joining(made: Scripts, follower: Stimuli) -> Iterator[DriveSequence]:
 
 
 def _learning(made: Scripts) -> Iterator[DriveSequence]:
-    """A replica acts by the latest voter set in its log, committed or not, and forgets one that is cut."""
+    """A replica acts by the latest voter set in its log, committed or not, and forgets a truncated one."""
     without, only = Batch(0, EPOCH, (Voters(voters(2, 3)),)), Batch(1, EPOCH, (Voters(voters(1, 2, 3, 4)),))
     follower = (Poll(), leads(2, EPOCH), Poll())
     records = answer(2, FetchResponse(EPOCH, 2, None, (without,)))

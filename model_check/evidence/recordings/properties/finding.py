@@ -1,4 +1,4 @@
-"""What the judge reports of a recording."""
+"""The judge's reports about a recording."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from kraftcheck.checking.findings import known_findings
 class Finding:
     """A property that a recorded run violates, or a hazard: a state that is one message away from that.
 
-    property: its name in the catalogue. seq, time: the event at which it shows, simulated ms. nodes: the node
-    that took the step first, then others involved. evidence: what was seen, a sentence. cause, scenario: the
-    known cause, and the shipped scenario in which the checker finds the same thing; ``None``: not known.
+    property: its name in the catalogue. seq, time: the event that shows it, simulated ms. nodes: the node
+    that took the step first, then others involved. evidence: the observation, a sentence. cause, scenario:
+    the known cause, and the shipped scenario in which the checker finds the same violation; ``None``: not
+    known.
     """
 
     run: str

@@ -18,7 +18,7 @@ from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import names
 
-#: What the recorder itself watches: one leader in an epoch, and committed records that never change.
+#: The recorder's own checks: one leader in an epoch, and committed records that never change.
 WATCHED = frozenset(
     {
         names.SINGLE_LEADER,
@@ -42,8 +42,8 @@ class Remark:
 
 @dataclass(slots=True)
 class Judgement:
-    """What judging a run gave. ``goals``: which goals of the catalogue the run reaches. ``unexplained``: what
-    the recorder noted to be wrong and no finding accounts for.
+    """The result of judging a run. ``goals``: the goals of the catalogue that the run reaches.
+    ``unexplained``: the recorder's error notes that no finding explains.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -69,7 +69,9 @@ def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
 
 
 def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
-    """Notes before which nothing was found that the recorder watches, and those that the trace lacks."""
+    """Notes before which the judge found no violation that the recorder watches, and those that the trace
+    lacks.
+    """
     first = min((found.seq for found in findings if found.property in WATCHED), default=None)
     notes = [event for event in recording.events if event.kind == "note"]
     remarks = [
@@ -90,7 +92,7 @@ def _take(run: Run, event: Event) -> None:
     if event.kind in STEPS:
         _step(run, event)
     elif event.kind == "wipe":
-        # The disk is replaced: what was known of the replica stays with its old directory id.
+        # The disk is replaced: the known facts about the replica stay with its old directory id.
         old = run.replicas.pop(event.fields.number("n"), None)
         if old is not None:
             run.retired.append(old)
@@ -191,11 +193,11 @@ def _appended(step: Step, operation: Fields) -> Iterator[tuple[Batch, bool]]:
                 yield view.batch_of(batch), False
 
 
-# Leaders, and what is committed.
+# Leaders, and committed records.
 
 
 def _judge_leader(step: Step) -> None:
-    """What one step of a leader changes in its view of others."""
+    """The changes of a leader's view of others in one step."""
     before, after = step.before, step.after
     if before is None or after is None or after.role != "Leader" or before.role != "Leader":
         return
@@ -207,7 +209,7 @@ def _judge_leader(step: Step) -> None:
 
 
 def _judge_committed(step: Step) -> None:
-    """The high watermark, snapshots, and what the state machine is given."""
+    """The high watermark, snapshots, and the records handed to the state machine."""
     after, before, replica, committed = step.after, step.before, step.replica, step.run.committed
     if after is not None:
         if step.is_elected:
@@ -221,7 +223,8 @@ def _judge_committed(step: Step) -> None:
             replica.known_high_watermark = max(replica.known_high_watermark, known)
         committed.snapshot(before, after, step.report)
     if before is not None and before.role == "Leader" and (after is None or after.role != "Leader"):
-        # The state does not show what the leader reached in its last step, but others may have heard of it.
+        # The state does not show the offset that the leader reached in its last step, but others may have
+        # received it.
         known = _last_known(step)
         if known > (before.high_watermark or 0):
             if known > replica.log.end:
@@ -264,7 +267,9 @@ def _last_known(step: Step) -> int:
 
 
 def _remember(step: Step) -> None:
-    """Keep what later steps are judged by: logs at the time of an answer, fetches, and who has fetched."""
+    """Keep the context for judging later steps: logs at the time of an answer, fetches, and the replicas that
+    have fetched.
+    """
     run, replica, event, after = step.run, step.replica, step.event, step.after
     for sent in event.sent:
         if sent.api == "Fetch" and not sent.is_request:

@@ -1,4 +1,4 @@
-"""What is known of a run while it is judged, and one step of a node."""
+"""The known facts about a run while it is judged, and one step of a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kraftcheck.systems.kraft import names
 
 
 class Findings:
-    """What was found, in order. Takes the contradictions between replicas, too."""
+    """The findings, in order. Takes the contradictions between replicas, too."""
 
     def __init__(self, run: str) -> None:
         self.run = run
@@ -27,7 +27,7 @@ class Findings:
         self.problem_counts: Counter[str] = Counter()
 
     def add(self, event: Event, node: int, violation: Violation, hazard: bool = False) -> None:
-        """A step violates a property, and perhaps others as well. Checks of rules alone are for logs."""
+        """A step violates a property, and perhaps others too. Checks of rules alone are for logs."""
         expected = f"; expected {violation.expected}" if violation.expected else ""
         others = tuple(dict.fromkeys(one for one in violation.others if one != node))
         for name in (violation.check, *violation.also):
@@ -36,7 +36,7 @@ class Findings:
             finding = Finding(
                 self.run, name, event.seq, event.time, (node, *others), violation.found + expected, hazard
             )
-            # A state and a write of the quorum-state file may show the same thing.
+            # A state and a write of the quorum-state file may show the same violation.
             if not self.found or self.found[-1] != finding:
                 self.found.append(explained(finding))
 
@@ -61,7 +61,7 @@ class Findings:
 
 
 class Run:
-    """What is known of all nodes of a run."""
+    """The known facts about all nodes of a run."""
 
     def __init__(self, name: str, messages: dict[int, Message], table: str) -> None:
         self.findings = Findings(name)
@@ -77,9 +77,9 @@ class Run:
         """Epoch → the replica that led it first."""
         self.largest_epoch = 0
         self.unflushed: dict[int, int] = {}
-        """Fetches under way that ask for more than their sender has flushed: message id → that offset."""
+        """Fetches in flight that ask for more than their sender has flushed: message id → that offset."""
         self.answered: dict[int, Link] = {}
-        """Fetch answers under way: message id → the leader's log when it sent the answer."""
+        """Fetch answers in flight: message id → the leader's log when it sent the answer."""
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class Step:
         self.report(Violation(name, "", found, also=also, others=others))
 
     def knows_leader(self, epoch: int, leader: int | None) -> None:
-        """The replica knows ``leader`` of ``epoch``, to be held against what others know."""
+        """The replica knows ``leader`` of ``epoch``, to be compared with the knowledge of others."""
         if leader is None:
             return
         cluster = self.run.cluster

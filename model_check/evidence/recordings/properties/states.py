@@ -19,12 +19,12 @@ from kraftcheck.evidence.recordings.properties.run import Step
 from kraftcheck.evidence.recordings.properties.view import stored
 from kraftcheck.systems.kraft import names
 
-#: What a quorum of one does in a single step: it needs no answer.
+#: The steps of a quorum of one in a single poll: it needs no answer.
 _ALONE = frozenset((role, "Leader") for role in ("Unattached", "Prospective", "Candidate", "Resigned"))
 
 
 def find_file(step: Step) -> None:
-    """A process must find the quorum-state file as the process before it left it."""
+    """A process must find the quorum-state file as the previous process left it."""
     replica, found = step.replica, step.event.fields.value("persisted")
     if found != replica.file_shown:
         evidence = f"finds the quorum-state file {found}, the last state written is {replica.file_shown}"
@@ -46,7 +46,7 @@ def write_file(step: Step) -> None:
 
 
 def judge(step: Step) -> None:
-    """Judge the state after a step, or how the process ends."""
+    """Judge the state after a step, or the end of the process."""
     after, before, file = step.after, step.before, step.replica.file
     if after is None:
         _judge_end(step)
@@ -133,8 +133,8 @@ def _is_legal(
 ) -> bool:
     """Whether transitions of the table lead from one role to another within one recorded step.
 
-    Besides a single one these are: a larger epoch makes a node Unattached before the rest of the message is
-    looked at, and a quorum of one goes on to Leader at once.
+    Apart from a single one these are: a larger epoch makes a node Unattached before it handles the rest of
+    the message, and a quorum of one becomes Leader at once.
     """
     if legal(tables, old, new, growth, members):
         return True
@@ -148,7 +148,7 @@ def _is_legal(
 
 
 def change_voters(step: Step, old: tuple[Key, ...] | None, link: Link) -> None:
-    """Judge a voter set that a leader appends behind another one; ``old``: ``None``: the first in the log."""
+    """Judge a voter set that a leader appends after another one; ``old``: ``None``: the first in the log."""
     new, before = link.voters or (), step.before
     if old is None:
         old = () if before is None else before.voters
@@ -174,7 +174,7 @@ def judge_voters(step: Step, after: WholeState) -> None:
     """Judge kraft.version and the answers to requests that change the voter set."""
     before, progress = step.before, step.replica.progress
     if not progress.versions or progress.versions[-1][1] != after.kraft_version:
-        # The record stands below the end of the log, or was taken back by a truncation.
+        # The record is below the end of the log, or a truncation has removed it.
         progress.read_version(after.end - 1, after.kraft_version, step.event, step.report)
     for api in ("AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter"):
         for response, request in step.messages(api, requests=False):

@@ -111,7 +111,7 @@ def batch_shown(entry: Json, where: str) -> tuple[int, int]:
 
 
 class Ballot(NamedTuple):
-    """A Vote request: who asks in which epoch with which log. ``voter`` is the directory id asked for."""
+    """A Vote request: the sender, its epoch and its log. ``voter`` is the directory id of the addressee."""
 
     candidate: Key
     epoch: int
@@ -122,7 +122,7 @@ class Ballot(NamedTuple):
 
 
 def ballot(message: Message | None) -> Ballot | None:
-    """The content of a Vote request; ``None`` where it asks nothing of one partition."""
+    """The content of a Vote request; ``None`` where it names no single partition."""
     if message is None or message.api != "Vote" or not message.is_request:
         return None
     partition = _requested(message)
@@ -147,7 +147,7 @@ def is_granted(message: Message | None) -> bool:
 
 
 def fetching(message: Message | None) -> tuple[Key, int] | None:
-    """Who sends a Fetch request, and the offset it asks for; ``None``: it is none, or of no partition."""
+    """The sender of a Fetch request, and the requested offset; ``None``: it is none, or of no partition."""
     if message is None or message.api != "Fetch" or not message.is_request:
         return None
     partition = _requested(message)
@@ -159,7 +159,7 @@ def fetching(message: Message | None) -> tuple[Key, int] | None:
 
 
 def fetched(message: Message | None) -> Iterator[Fields]:
-    """The partitions of a Fetch response; none of anything else."""
+    """The partitions of a Fetch response; none for any other message."""
     if message is not None and message.api == "Fetch" and not message.is_request:
         for topic in message.data.objects("responses", []):
             yield from topic.objects("partitions", [])

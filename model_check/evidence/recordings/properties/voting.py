@@ -11,7 +11,7 @@ from kraftcheck.systems.kraft import names
 
 
 def judge_sent(step: Step) -> None:
-    """Judge votes that are asked for and granted: once in an epoch, and stored before."""
+    """Judge requested and granted votes: once in an epoch, and stored before."""
     for message, _ in step.messages("Vote", requests=True):
         asked = ballot(message)
         if asked is not None and not asked.pre_vote:
@@ -32,7 +32,7 @@ def _judge_stored(step: Step, asked: Ballot, name: str, what: str) -> None:
 
 
 def judge_epoch(step: Step) -> None:
-    """Judge that no pre-vote is at the origin of an epoch that no node has had before."""
+    """Judge that no pre-vote is the origin of an epoch that no node has had before."""
     after, before, run = step.after, step.before, step.run
     if after is None:
         return

@@ -1,4 +1,4 @@
-"""Effects in words: a label and what it is about."""
+"""Effects in words: a label and a text."""
 
 from __future__ import annotations
 

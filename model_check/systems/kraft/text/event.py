@@ -1,8 +1,8 @@
 """Events and messages in the short form: ``vote-request from=2 epoch=6 last=4@2 pre-vote``.
 
-What an event leaves out comes from the replica it happens to: ``epoch`` is the replica's own, the records
-of a Fetch response continue its log, and a Fetch response from its leader names that leader. An event that
-these words do not express is printed field by field.
+The parts that an event leaves out come from its replica: ``epoch`` is the replica's own, the records of a
+Fetch response continue its log, and a Fetch response from its leader names that leader. An event that these
+words cannot express is printed field by field.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ EXAMPLE = "vote-request from=2 epoch=6 last=4@2"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the defaults of a message depend on: the replica it arrives at, and the node that sent it."""
+    """The context of a message's defaults: the replica that receives it, and the node that sent it."""
 
     replica: Replica | None = None
     source: int | None = None
@@ -334,7 +334,7 @@ def print_event(event: Event, replica: Replica) -> str:
 
 
 def describe_event(event: Event, replica: Replica) -> str:
-    """``event`` in short: what records and snapshots contain is left out."""
+    """``event`` in short, without the contents of records and snapshots."""
     if not isinstance(event, RequestReceived | ResponseReceived):
         wanted = FORMS[_NAMES[type(event)]]
         return " ".join([wanted.name, *show_words(wanted, _fields(event), STYLE, About(replica))])
@@ -349,10 +349,10 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def message_words(message: Message) -> list[str]:
-    """The words of a message after its name; who sent it is among them where its content says so."""
+    """The words of a message after its name; they include the sender where the content names it."""
     return show_words(_OWN[type(message)], _fields(message), STYLE, About())
 
 
 def describe_message(message: Message) -> str:
-    """A message in short: what records and snapshots contain is left out."""
+    """A message in short, without the contents of records and snapshots."""
     return " ".join([name_of(type(message)), *message_words(message)])

@@ -1,4 +1,4 @@
-"""The fields of a replica as people read them, and what a step changed."""
+"""The fields of a replica as people read them, and the changes of a step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compare(before: Replica, after: Replica) -> tuple[FieldChange, ...]:
 
 
 def fields_of(replica: Replica) -> Mapping[str, str]:
-    """The fields by name: what is durable, then the role's, then the rest of the volatile state."""
+    """The fields by name: the durable ones, then the role's, then the rest of the volatile state."""
     state = replica.quorum_state
     found = {
         "role": role_name(replica.role),
@@ -134,7 +134,7 @@ def _alteration(waiting: roles.AlteringQuorum) -> str:
 
 
 def describe_record(record: Record) -> str:
-    """A record in a word: its value, or what kind of control record it is."""
+    """A record in a word: its value, or the kind of a control record."""
     if isinstance(record, Value):
         return str(record.value)
     if isinstance(record, LeaderChange):

@@ -1,7 +1,7 @@
 """Logs in the short form: ``3@4,2@5`` is three records of epoch 4, then two of epoch 5.
 
 Each record is a batch of its own; the first of an epoch is the LeaderChange record, the others are values
-(the value is the offset). ``[2]@5`` is one batch of two values; ``0@5`` as the last part says that epoch 5
+(the value is the offset). ``[2]@5`` is one batch of two values; ``0@5`` as the last part means that epoch 5
 has begun and has no record yet.
 """
 
@@ -34,7 +34,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records of a Fetch response: their first offset (``None``: where the log ends), and counts."""
+    """Records of a Fetch response: their first offset (``None``: the end of the log), and counts."""
 
     base: int | None
     counts: tuple[Count, ...]
@@ -42,8 +42,8 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Openings:
-    """What the LeaderChange records of a log say: the leader of the current epoch opened that one, the first
-    voter all others.
+    """The leaders in the LeaderChange records of a log: the leader of the current epoch opened that one, the
+    first voter all others.
     """
 
     leader: int | None
@@ -77,7 +77,9 @@ def _counts(text: str) -> tuple[Count, ...] | None:
 
 
 def _log_counts(text: str) -> tuple[Count, ...] | None:
-    """The counts of a log: in ascending order of epochs, none of them 0 but the last that begins an epoch."""
+    """The counts of a log: in ascending order of epochs, none of them 0 except the last, which begins an
+    epoch.
+    """
     if text == NONE:
         return ()
     counts = _counts(text)
@@ -130,11 +132,11 @@ def batches_after(log: Log, records: Records, openings: Openings) -> tuple[Batch
     return tuple(_batches(base, last_epoch, records.counts, openings))
 
 
-# Printing; what records contain is left out.
+# Printing; the contents of records are left out.
 
 
 def counts_of(batches: Sequence[Batch]) -> tuple[Count, ...]:
-    """How many records of which epochs ``batches`` have."""
+    """The epochs of ``batches`` with the number of records of each."""
     counts: list[Count] = []
     for batch in batches:
         size = len(batch.records)
@@ -147,7 +149,9 @@ def counts_of(batches: Sequence[Batch]) -> tuple[Count, ...]:
 
 
 def counts_of_log(log: Log) -> tuple[Count, ...]:
-    """How many records of which epochs ``log`` has, and the epoch that has begun without a record."""
+    """The epochs of ``log`` with the number of records of each, and the epoch that has begun without a
+    record.
+    """
     last_written = log.batches[-1].epoch if log.batches else 0
     opened = (Count(0, log.last_epoch),) if log.last_epoch > last_written else ()
     return (*counts_of(log.batches), *opened)

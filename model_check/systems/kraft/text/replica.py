@@ -1,7 +1,7 @@
 """Replicas in the short form: ``follower epoch=5 leader=1 log=3@4,2@5 hw=4 voted=2``.
 
-A replica is its role and what differs from the defaults. One that these words do not express is printed
-field by field.
+A replica is its role and the fields that differ from the defaults. One that these words cannot express is
+printed field by field.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Given = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What a leader has accepted and not appended: the records that open its epoch, and values."""
+    """The records that a leader has accepted and not appended: those that open its epoch, and values."""
 
     opening: bool = False
     values: tuple[int, ...] = ()
@@ -305,7 +305,7 @@ def _leader(given: Given, replica: Replica) -> Leader:
 
 
 def _opening_records(replica: Replica, granting: tuple[int, ...]) -> tuple[Record, ...]:
-    """What the reference queues when this replica becomes leader, with these votes."""
+    """The records that the reference queues when this replica becomes leader, with these votes."""
     voters = replica.voters.ids
     role = Candidate(Election(voters, voters))
     work = Work(KAFKA, replace(replica, role=role))
@@ -352,7 +352,7 @@ def print_replica(replica: Replica) -> str:
 
 
 def describe_replica(replica: Replica) -> str:
-    """``replica`` in short: what records contain, and how far a voter change is, is left out."""
+    """``replica`` in short, without the contents of records and the progress of a voter change."""
     role = transitions.role_name(replica.role).lower()
     return " ".join([role, *show_words(FORMS[role], _given(replica), STYLE)])
 

@@ -1,4 +1,4 @@
-"""How the values of replicas are written in the short form: ``2/dir``, ``4@2``, ``0-1``, ``2:5``."""
+"""The notation of the values of replicas in the short form: ``2/dir``, ``4@2``, ``0-1``, ``2:5``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KRAFT_VERSION = number(0, 2**15 - 1, "1")
 
 
 def usual_endpoints(replica_id: int | None) -> tuple[Endpoint, ...]:
-    """Where a replica listens unless a text says otherwise: as a static voter of this id."""
+    """The default endpoint of a replica: that of a static voter of this id."""
     if replica_id is None or not 0 <= replica_id <= INT32:
         return ()
     return static_voters([replica_id]).endpoints(replica_id)
@@ -121,12 +121,12 @@ def _voters(text: str) -> VoterSet:
     return VoterSet(tuple(Voter(key, usual_endpoints(key.id)) for key in KEYS.read(text)))
 
 
-#: Voters by their keys, who listen where their ids say.
+#: Voters by their keys, with the endpoints that follow from their ids.
 VOTERS = Syntax(KEYS.expected, _voters, lambda voters: KEYS.show(voters.keys), example=KEYS.example)
 
 
 def _derived(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the fields of a log are if nothing but its batches, start and snapshots is known."""
+    """The fields of a log of which only the batches, start and snapshots are known."""
     log = logs.log_of(fields["batches"], fields["start_offset"], fields["snapshots"])
     names = ("epoch_starts", "voter_sets", "kraft_versions", "assignments")
     implied = {name: getattr(log, name) for name in names}
