@@ -146,6 +146,8 @@ def test_a_mutant_without_room_on_disk_is_no_verdict(words: str) -> None:
     done = run(
         *words.split(),
         capture_output=True,
+        # Python would keep the first 1,000 bytes of a module that it compiles, for all later processes.
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
     )
     assert done.returncode in (2, 3), done.stdout
