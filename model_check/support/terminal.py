@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterator
 from typing import NoReturn
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
-from rich.control import Control
-from rich.segment import ControlType, Segment
+from rich.segment import Segment
 from rich.text import Text
 
 from kraftcheck.support.printable import shown
@@ -34,15 +32,6 @@ class Console(rich.console.Console):
 def console() -> Console:
     """Standard output. Off a terminal there is no colour, and ``COLUMNS`` (80) gives the width."""
     return Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
-
-
-def replaced_line(text: str) -> None:
-    """On a terminal, ``text`` on standard error in place of the line before; elsewhere nothing."""
-    if not sys.stderr.isatty():
-        return
-    screen = Console(stderr=True, highlight=False, emoji=False, markup=False)
-    screen.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
-    screen.print(Text(text[:79]), end="")
 
 
 def width(target: Console) -> int:
