@@ -70,7 +70,8 @@ class _File(Table):
     mutant: Annotated[tuple[Mutant, ...], Field(strict=False)]
 
 
-def shipped(path: Path | None = None) -> dict[str, Mutant]:
+@cache
+def shipped(path: Path | None = None) -> Mapping[str, Mutant]:
     """The mutants of the package, or of the file ``path``, by id in the files' order. Raises InputError."""
     package = resources.files("kraftcheck.checking.mutation")
     sources = [(name, package / name) for name in FILES] if path is None else [(str(path), path)]
@@ -101,7 +102,7 @@ def _read(where: str, source: Traversable) -> tuple[Mutant, ...]:
     return read_toml(_File, text, where, "correct it").mutant
 
 
-def choose(words: Iterable[str], known: dict[str, Mutant]) -> list[Mutant]:
+def choose(words: Iterable[str], known: Mapping[str, Mutant]) -> list[Mutant]:
     """The mutants that ``words`` name, by id, rule or bug, in the catalogue's order. Raises InputError."""
     wanted: set[str] = set()
     for word in words:

@@ -40,10 +40,14 @@ def ready() -> Callable[[str, int], dict[str, Any]]:
 
     They are imported here, where :func:`forks.serve` reports that memory is short, not with this module.
     """
-    from kraftcheck.checking.mutation import warm, worker
+    from kraftcheck import spec
+    from kraftcheck.checking.mutation import catalogue, warm, worker
     from kraftcheck.engine.prepared import prepare
+    from kraftcheck.systems import scenario
 
     prepare()
+    # No mutant changes what these have read.
+    spec.load(), catalogue.shipped(), scenario.shipped_files()
     return partial(answer, warm.image(worker.load))
 
 

@@ -138,7 +138,7 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
     """``scenario`` judging ``name`` alone: a safety property, or one of its goals or *eventually* properties.
 
     ``None``: all the properties that it judges anyway, without the goals. Exits that a finding shows are
-    ignored in each case.
+    ignored in each case. What the scenario covers is not noted.
     """
     eventually = tuple(each for each in scenario.check.eventually if each.property == name)
     nothing = {"properties": (), "only": (), "without": (), "goals": (), "eventually": ()}
@@ -151,7 +151,8 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
         check = alone.model_copy(update={"goals": (name,)})
     else:
         check = alone.model_copy(update={"only": (name,)})
-    return scenario.model_copy(update={"check": check})
+    expect = scenario.expect.model_copy(update={"covers": ()})
+    return scenario.model_copy(update={"check": check, "expect": expect})
 
 
 def _limits(timeout: float | None) -> Limits:
