@@ -20,14 +20,12 @@ from kraftcheck.reference.step import Outcome, step
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.reference.work import Work
 from kraftcheck.systems.kraft.text import parse_replica
-from tests.reference.asking import ask, response
+from tests.reference.asking import Case, ask, check, response, table
 
 LEADER = "leader epoch=5 log=2@2,1@5"
 BEYOND_END = Protocol(caught_up=CaughtUp.BEYOND_END)
-DOCUMENTS = pytest.mark.parametrize(
-    "preset",
-    [pytest.param(KIP996, id="kip996"), pytest.param(KIP853, id="kip853"), pytest.param(KIP595, id="kip595")],
-)
+DESCRIBE = "describe-quorum-request from=-1 now=100"
+DOCUMENTS = {"kip996": KIP996, "kip853": KIP853, "kip595": KIP595}
 
 
 def described(outcome: Outcome) -> DescribeQuorumResponse:
@@ -68,24 +66,32 @@ def test_only_the_leader_answers(role: str) -> None:
     assert answer == DescribeQuorumResponse(partition_error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-@DOCUMENTS
-def test_the_documents_say_whom_to_ask_instead(preset: Protocol) -> None:
-    answer = describe("follower epoch=5 leader=2", 100, preset)
-    assert (answer.epoch, answer.leader) == (5, 2)
-    assert answer.partition_error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert describe("unattached epoch=5", 100, preset).leader is None
+CASES = [
+    *(
+        Case(f"{preset} names the leader in the error", "follower epoch=5 leader=2", DESCRIBE,
+             "answer epoch=5; answer leader=2; answer error=NOT_LEADER_OR_FOLLOWER", protocol)
+        for preset, protocol in DOCUMENTS.items()
+    ),
+    *(
+        Case(f"{preset} without a leader", "unattached epoch=5", DESCRIBE, "answer error; no answer leader",
+             protocol)
+        for preset, protocol in DOCUMENTS.items()
+    ),
+    *(
+        Case(f"another partition is refused before anything else by {role}", role,
+             "describe-quorum-request from=-1 partition=other-0",
+             "answer error=UNKNOWN_TOPIC_OR_PARTITION; DESCRIBE-11; no DESCRIBE-1")
+        for role in ("unattached", LEADER)
+    ),
+    Case("a leader that shuts down still answers", f"{LEADER} shutting-down", DESCRIBE,
+         "reply; no answer error"),
+    Case("the high watermark may not be known", LEADER, DESCRIBE, "answer hw=none"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("role", ["unattached", LEADER])
-def test_another_partition_is_refused_before_anything_else(role: str) -> None:
-    outcome = ask(role, "describe-quorum-request from=-1 partition=other-0")
-    assert described(outcome).partition_error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert "DESCRIBE-11" in outcome.rules
-    assert "DESCRIBE-1" not in outcome.rules
-
-
-def test_a_leader_that_shuts_down_still_answers() -> None:
-    assert describe(LEADER + " shutting-down", 100).partition_error is ErrorCode.NONE
+@table(CASES)
+def test_answer(case: Case) -> None:
+    check(case)
 
 
 def test_a_replica_never_asks_so_an_answer_ends_its_process() -> None:
@@ -94,79 +100,72 @@ def test_a_replica_never_asks_so_an_answer_ends_its_process() -> None:
     assert outcome.fatal is not None
 
 
-def test_what_the_leader_tells() -> None:
+def test_what_the_leader_reports() -> None:
     answer = describe(LEADER + " hw=2 progress=2:2", 100)
     assert (answer.epoch, answer.leader, answer.high_watermark) == (5, 1, 2)
     assert [each.key.id for each in answer.voters] == [1, 2, 3]
     assert [each.end_offset for each in answer.voters] == [3, 2, None]
     assert answer.observers == ()
     assert answer.nodes[1] == VoterNode(2, (Endpoint("CONTROLLER", "node-2", 9093),))
-
-
-def test_the_high_watermark_may_not_be_known() -> None:
-    assert describe(LEADER, 100).high_watermark is None
-
-
-def test_version_two_tells_directories() -> None:
-    answer = describe("leader id=1/A voters=1/A,2/B kraft=1 epoch=5 log=2@2,1@5", 100)
-    assert [each.key for each in answer.voters] == [ReplicaKey(1, "A"), ReplicaKey(2, "B")]
+    keyed = describe("leader id=1/A voters=1/A,2/B kraft=1 epoch=5 log=2@2,1@5", 100)
+    assert [each.key for each in keyed.voters] == [ReplicaKey(1, "A"), ReplicaKey(2, "B")]
 
 
 # Times.
 
-
-def test_the_leaders_own_entry() -> None:
-    own = entry(describe(LEADER, 5000), 1)
-    assert (own.last_fetch_time, own.last_caught_up_time) == (5000, 5000)
-    own = entry(describe(LEADER, 5000, KIP996), 1)
-    assert (own.last_fetch_time, own.last_caught_up_time) == (None, 5000)
+#: What happens before a request at 5000: ``(replica, offset, time)`` is a fetch, ``None`` an append.
+Happened = tuple[tuple[int, int, int] | None, ...]
 
 
-def test_a_replica_that_has_not_fetched_has_no_times() -> None:
-    silent = entry(describe(LEADER, 5000), 2)
-    assert (silent.last_fetch_time, silent.last_caught_up_time) == (None, None)
+def after(happened: Happened, protocol: Protocol = KAFKA) -> Replica:
+    leader = parse_replica(LEADER)
+    for each in happened:
+        leader = append(leader) if each is None else fetch(leader, *each, protocol)
+    return leader
 
 
-def test_a_fetch_at_the_end_is_caught_up() -> None:
-    leader = fetch(parse_replica(LEADER), 2, 3, 1000)
-    assert entry(describe(leader, 5000), 2) == ReplicaDescription(ReplicaKey(2), 3, 1000, 1000)
+@pytest.mark.parametrize(
+    ("happened", "replica", "times", "protocol"),
+    [
+        pytest.param((), 1, (5000, 5000), KAFKA, id="its own entry"),
+        pytest.param((), 1, (None, 5000), KIP996, id="its own entry by the documents"),
+        pytest.param((), 2, (None, None), KAFKA, id="a replica that has not fetched"),
+        pytest.param(((2, 3, 1000),), 2, (1000, 1000), KAFKA, id="a fetch at the end is caught up"),
+        pytest.param(
+            ((2, 0, 1000), None, (2, 3, 1400)), 2, (1400, 1000), KAFKA,
+            id="a fetch beyond the end at the fetch before was caught up then",
+        ),
+        pytest.param((None, (2, 2, 1000), (2, 3, 1400)), 2, (1400, None), KAFKA, id="a fetch that lags"),
+        pytest.param(
+            ((2, 3, 1000),), 2, (1000, None), BEYOND_END,
+            id="by the documents a fetch at the end does not count",
+        ),
+        pytest.param(
+            ((2, 3, 1000), None, (2, 4, 1400)), 2, (1400, 1000), BEYOND_END, id="but one beyond it does"
+        ),
+        pytest.param(((2, 3, 1000), (2, 3, 400)), 2, (1000, 1000), KAFKA, id="a clock goes back"),
+        pytest.param(((9, 3, 1000),), 9, (1000, 1000), KAFKA, id="an observer"),
+    ],
+)  # fmt: skip
+def test_times(
+    happened: Happened, replica: int, times: tuple[int | None, int | None], protocol: Protocol
+) -> None:
+    answer = describe(after(happened, protocol), 5000, protocol)
+    found = entry(answer, replica)
+    assert (found.last_fetch_time, found.last_caught_up_time) == times
+    fetched = [each[1] for each in happened if each is not None and each[0] == replica]
+    assert found.end_offset == (fetched[-1] if fetched else 3 if replica == 1 else None)
+    assert (found in answer.observers) is (replica == 9)
 
 
-def test_a_fetch_beyond_the_end_at_the_fetch_before_was_caught_up_then() -> None:
-    leader = fetch(parse_replica(LEADER), 2, 0, 1000)
-    leader = append(leader)
-    leader = fetch(leader, 2, 3, 1400)
-    assert entry(describe(leader, 5000), 2) == ReplicaDescription(ReplicaKey(2), 3, 1400, 1000)
-
-
-def test_a_fetch_that_lags_is_not_caught_up() -> None:
-    leader = fetch(append(parse_replica(LEADER)), 2, 2, 1000)
-    leader = fetch(leader, 2, 3, 1400)
-    assert entry(describe(leader, 5000), 2) == ReplicaDescription(ReplicaKey(2), 3, 1400, None)
-
-
-def test_the_documents_never_count_a_fetch_at_the_end() -> None:
-    leader = fetch(parse_replica(LEADER), 2, 3, 1000, BEYOND_END)
-    assert entry(describe(leader, 5000, BEYOND_END), 2).last_caught_up_time is None
-    leader = fetch(append(leader), 2, 4, 1400, BEYOND_END)
-    assert entry(describe(leader, 5000, BEYOND_END), 2).last_caught_up_time == 1000
-
-
-def test_a_clock_that_goes_back_moves_no_time() -> None:
-    leader = fetch(fetch(parse_replica(LEADER), 2, 3, 1000), 2, 3, 400)
-    assert entry(describe(leader, 5000), 2) == ReplicaDescription(ReplicaKey(2), 3, 1000, 1000)
-
-
-def test_a_parked_fetch_counts_again_when_it_is_answered() -> None:
+def test_a_waiting_fetch_counts_again_when_it_is_answered() -> None:
     """It is tried anew when the high watermark moves, at the time of the fetch that moved it."""
-    leader = fetch(parse_replica(LEADER), 9, 3, 1000, wait=500)
-    leader = fetch(leader, 2, 3, 1300)
+    leader = fetch(fetch(parse_replica(LEADER), 9, 3, 1000, wait=500), 2, 3, 1300)
     assert entry(describe(leader, 5000), 9).last_fetch_time == 1300
 
 
-def test_without_a_clock_no_time_is_told() -> None:
-    leader = fetch(fetch(parse_replica(LEADER), 2, 3, 1000), 9, 3, 1000)
-    answer = described(ask(leader, "describe-quorum-request from=-1"))
+def test_without_a_clock_no_time_is_reported() -> None:
+    answer = described(ask(after(((2, 3, 1000), (9, 3, 1000))), "describe-quorum-request from=-1"))
     times = {(each.last_fetch_time, each.last_caught_up_time) for each in answer.voters + answer.observers}
     assert times == {(None, None)}
     assert [each.key.id for each in answer.observers] == [9]
@@ -175,16 +174,12 @@ def test_without_a_clock_no_time_is_told() -> None:
 # Observers.
 
 
-def test_observers_are_told_apart_from_voters() -> None:
-    answer = describe(fetch(parse_replica(LEADER), 9, 3, 1000), 5000)
-    assert answer.observers == (ReplicaDescription(ReplicaKey(9), 3, 1000, 1000),)
-    assert all(node.id != 9 for node in answer.nodes)
-
-
 def test_observers_are_forgotten_after_five_minutes_and_only_when_asked() -> None:
-    leader = fetch(parse_replica(LEADER), 9, 3, 1000)
-    asked = ask(leader, f"describe-quorum-request from=-1 now={1000 + OBSERVER_SESSION_MS - 1}")
-    assert len(described(asked).observers) == 1
+    leader = after(((9, 3, 1000),))
+    assert describe(leader, 1000 + OBSERVER_SESSION_MS - 1).observers == (
+        ReplicaDescription(ReplicaKey(9), 3, 1000, 1000),
+    )
+    assert all(node.id != 9 for node in describe(leader, 5000).nodes)
     asked = ask(leader, f"describe-quorum-request from=-1 now={1000 + OBSERVER_SESSION_MS}")
     assert described(asked).observers == ()
     assert "DESCRIBE-8" in asked.rules
@@ -194,7 +189,7 @@ def test_observers_are_forgotten_after_five_minutes_and_only_when_asked() -> Non
     assert not has_caught_up(Work(KAFKA, asked.replica), ReplicaKey(9))
 
 
-def test_a_former_voter_that_never_fetched_is_forgotten_but_the_leader_is_not() -> None:
+def test_a_removed_voter_that_never_fetched_is_forgotten_but_the_leader_is_not() -> None:
     """What is left when replicas 1 (the leader) and 3 have been removed from the voters."""
     leader = parse_replica(LEADER)
     assert isinstance(leader.role, Leader)
@@ -205,18 +200,20 @@ def test_a_former_voter_that_never_fetched_is_forgotten_but_the_leader_is_not() 
     assert entry(answer, 1).last_caught_up_time == OBSERVER_SESSION_MS
 
 
-def test_an_observer_that_fetched_an_hour_ago_may_not_become_a_voter() -> None:
-    leader = fetch(parse_replica(LEADER), 9, 3, 1000)
-    latest = 1000 + CAUGHT_UP_WITHIN_MS
-    assert has_caught_up(Work(KAFKA, leader, latest - 1), ReplicaKey(9))
-    assert not has_caught_up(Work(KAFKA, leader, latest), ReplicaKey(9))
-
-
-def test_the_documents_reading_of_caught_up_does_not_keep_observers_out() -> None:
-    leader = fetch(parse_replica(LEADER), 9, 3, 1000, BEYOND_END)
-    assert has_caught_up(Work(BEYOND_END, leader, 2000), ReplicaKey(9))
-    leader = fetch(append(parse_replica(LEADER)), 9, 3, 1000, BEYOND_END)
-    assert not has_caught_up(Work(BEYOND_END, leader, 2000), ReplicaKey(9))
+@pytest.mark.parametrize(
+    ("protocol", "happened", "now", "may"),
+    [
+        (KAFKA, ((9, 3, 1000),), 1000 + CAUGHT_UP_WITHIN_MS - 1, True),
+        (KAFKA, ((9, 3, 1000),), 1000 + CAUGHT_UP_WITHIN_MS, False),
+        # The reading of the documents does not keep observers out.
+        (BEYOND_END, ((9, 3, 1000),), 2000, True),
+        (BEYOND_END, (None, (9, 3, 1000)), 2000, False),
+    ],
+)
+def test_an_observer_that_has_caught_up_lately_may_become_a_voter(
+    protocol: Protocol, happened: Happened, now: int, may: bool
+) -> None:
+    assert has_caught_up(Work(protocol, after(happened, protocol), now), ReplicaKey(9)) is may
 
 
 # S-42, over sequences with a clock.
@@ -224,11 +221,11 @@ def test_the_documents_reading_of_caught_up_does_not_keep_observers_out() -> Non
 
 @dataclass
 class Watched:
-    """What is known of one replica besides what the leader tells."""
+    """What is known of one replica next to what the leader reports."""
 
     fetches: list[tuple[int, int, int]] = field(default_factory=list)
     """Of each fetch: time, offset, and the leader's end offset at that time."""
-    told: tuple[int, int] = (-1, -1)
+    reported: tuple[int, int] = (-1, -1)
 
 
 _STEPS = st.lists(
@@ -268,9 +265,9 @@ def _check(known: ReplicaDescription, watched: Watched, now: int | None) -> None
     fetched, caught_up = _times(known)
     assert caught_up <= fetched
     assert fetched == max((time for time, _, _ in watched.fetches), default=-1)
-    assert fetched >= watched.told[0]
-    assert caught_up >= watched.told[1]
-    watched.told = (fetched, caught_up)
+    assert fetched >= watched.reported[0]
+    assert caught_up >= watched.reported[1]
+    watched.reported = (fetched, caught_up)
     if now is None:
         return
     assert fetched <= now

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff, Truncate
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import Timer
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.messages import (
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FindQuorumRequest,
-    FindQuorumResponse,
-    VoteResponse,
-)
+from kraftcheck.reference.messages import FindQuorumResponse
 from kraftcheck.reference.protocol import KAFKA, KIP595, KIP853, Protocol, ZombieLeader
-from kraftcheck.reference.replica import Connection
 from kraftcheck.reference.voters import VoterSet, static_voters
 from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.variants import choices
-from tests.reference.asking import armed, ask, fetched, of_kind, response, role, sent
+from tests.reference.asking import Case, ask, check, pieces, response, table
 
 LEADER = "leader id=1 epoch=5 log=2@4,2@5"
 FOLLOWER = "follower id=2 epoch=5 leader=1 log=2@4,2@5"
+DIVERGED = "follower id=2 epoch=5 leader=1 log=2@3,3@4"
+UNATTACHED = "unattached id=1 epoch=5"
+SILENT = replace(KIP595, zombie_leader=ZombieLeader.NONE)
 
 
 def test_what_the_presets_choose() -> None:
@@ -51,9 +45,6 @@ def test_what_the_presets_choose() -> None:
     }
 
 
-# FindQuorum.
-
-
 @pytest.mark.parametrize("protocol", [KAFKA, KIP853])
 def test_other_protocols_do_not_know_find_quorum(protocol: Protocol) -> None:
     answer = response(ask(LEADER, "find-quorum-request from=4", protocol))
@@ -70,7 +61,7 @@ def test_other_protocols_do_not_know_find_quorum(protocol: Protocol) -> None:
         ("resigned epoch=5", 1),
     ],
 )
-def test_everybody_tells_what_it_knows(replica: str, leader: int | None) -> None:
+def test_every_replica_reports_the_leader_that_it_knows(replica: str, leader: int | None) -> None:
     outcome = ask(replica, "find-quorum-request from=4", KIP595)
     answer = response(outcome)
     assert isinstance(answer, FindQuorumResponse)
@@ -79,157 +70,98 @@ def test_everybody_tells_what_it_knows(replica: str, leader: int | None) -> None
     assert outcome.rules == ("FINDQ-2",)
 
 
-def test_who_knows_no_leader_asks_by_find_quorum() -> None:
-    outcome = ask("unattached id=1 epoch=5", "poll discovery=2", KIP595)
-    assert isinstance(sent(outcome)[2], FindQuorumRequest)
-    assert "FINDQ-1" in outcome.rules
-    outcome = ask("unattached id=1 epoch=5", "poll discovery=2")
-    assert isinstance(sent(outcome)[2], FetchRequest)
+CASES = [
+    # The sender.
+    Case("a replica that knows no leader asks", UNATTACHED, "poll discovery=2",
+         "send to 2: find-quorum-request; FINDQ-1", KIP595),
+    Case("without FindQuorum it fetches", UNATTACHED, "poll discovery=2", "send to 2: fetch-request"),
+    Case("a replica that cannot reach the leader asks another", f"{FOLLOWER} backoff=1", "poll discovery=3",
+         "send to 3: find-quorum-request; FINDQ-4", KIP595),
+    *(
+        Case(f"an answer {answer}", UNATTACHED, f"find-quorum-response from=2 {answer}", after, KIP595)
+        for answer, after in (
+            ("leader=3 epoch=5", "Follower 5"),
+            ("leader=3 epoch=6", "Follower 6"),
+            ("epoch=6", "Unattached 6"),
+            ("leader=3 epoch=4", "Unattached 5"),
+            ("epoch=5 leader=3 top-error=UNSUPPORTED_VERSION", "Unattached 5"),
+            ("epoch=5", "Unattached 5; backing off=2; FINDQ-5"),
+            ("error=INVALID_VOTER_KEY", "no exits"),
+            ("error=VOTER_NOT_FOUND", "awaiting=none; backing off=2"),
+        )
+    ),
+    Case("a replica that knows its voters does not learn them", "unattached id=2 epoch=0 voters=1,2",
+         "find-quorum-response from=1 voters=3", "voters=1,2", KIP595),
+    # A leader from which no majority fetches.
+    Case("it asks and remains leader", LEADER, "poll expired=check-quorum",
+         "Leader 5; send to 2: find-quorum-request; send to 3: find-quorum-request; ZOMBIE-2;"
+         " only arm timer check-quorum: 1.5 times the fetch timeout", KIP595),
+    Case("an answer ends a stale leader", LEADER, "find-quorum-response from=2 epoch=7 leader=3",
+         "Follower 7; leader=3; CHECKQ-6", KIP595),
+    Case("an answer that it leads changes nothing", LEADER, "find-quorum-response from=2 epoch=5 leader=1",
+         "Leader 5", KIP595),
+    Case("fetches of a majority postpone the question", LEADER, "fetch-request from=2 offset=4 last-epoch=5",
+         "only arm timer check-quorum: 1.5 times the fetch timeout", KIP595),
+    Case("an only voter does not ask", "leader id=1 voters=1 epoch=5 log=2@5", "poll expired=check-quorum",
+         "no send", KIP595),
+    Case("a leader does not ask without the rule", LEADER, "poll expired=check-quorum", "no send", SILENT),
+    Case("with check-quorum it resigns", LEADER, "poll expired=check-quorum", "Resigned 5",
+         replace(KIP595, check_quorum=True)),
+    # Divergence as an error.
+    Case("a divergence is an error with a position", LEADER, "fetch-request from=2 offset=5 last-epoch=4",
+         "answer error=OFFSET_OUT_OF_RANGE; answer diverging=2@4; FETCH-10; no FETCH-9", KIP595),
+    Case("or a position alone", LEADER, "fetch-request from=2 offset=5 last-epoch=4",
+         "no answer error; answer diverging=2@4"),
+    Case("the fetcher truncates by offset and epoch", DIVERGED,
+         "fetch-response from=1 error=OFFSET_OUT_OF_RANGE diverging=3@3",
+         "only truncate to offset 2; only arm timer fetch: fetch timeout", KIP595),
+    *(
+        Case(f"the error alone means a back-off {number}", DIVERGED, f"fetch-response from=1 {event}",
+             "no truncate; awaiting=none; backing off=1", protocol)
+        for number, protocol, event in (
+            (1, KAFKA, "error=OFFSET_OUT_OF_RANGE diverging=3@3"), (2, KIP595, "error=OFFSET_OUT_OF_RANGE"),
+        )
+    ),
+    # The hand-over.
+    Case("followers wait a random time", FOLLOWER, "end-quorum-epoch-request from=1 successors=2,3",
+         "only arm timer fetch: random, at most the election jitter; END-8; no END-7", KIP595),
+    Case("or by their rank", FOLLOWER, "end-quorum-epoch-request from=1 successors=2,3",
+         "only arm timer fetch: no time at all, as the first successor"),
+    Case("a broadcast names no successors", "resigned id=1 epoch=5", "poll",
+         "send to 2: end-quorum-epoch-request; send to 3: end-quorum-epoch-request", KIP595),
+    # The cluster id.
+    *(
+        Case(f"cluster id {number}", f"unattached id=1 epoch=5{own}",
+             f"vote-request from=2 epoch=6 last=4@5 {cluster}", then, protocol)
+        for number, (protocol, own, cluster, then) in enumerate((
+            (KIP595, " cluster=ours", "", "answer top-error=INCONSISTENT_CLUSTER_ID"),
+            (KIP595, " cluster=ours", "cluster=other", "answer top-error=INCONSISTENT_CLUSTER_ID"),
+            (KIP595, " cluster=ours", "cluster=ours", "no answer top-error"),
+            (KAFKA, " cluster=ours", "", "no answer top-error"),
+            (KIP595, "", "", "no answer top-error"),
+            (KIP595, "", "cluster=other", "no answer top-error"),
+        ))
+    ),
+]  # fmt: skip
 
 
-def test_who_cannot_reach_the_leader_asks_others() -> None:
-    outcome = ask(f"{FOLLOWER} backoff=1", "poll discovery=3", KIP595)
-    assert isinstance(sent(outcome)[3], FindQuorumRequest)
-    assert "FINDQ-4" in outcome.rules
-
-
-@pytest.mark.parametrize(
-    ("answer", "after", "epoch"),
-    [
-        ("leader=3 epoch=5", "Follower", 5),
-        ("leader=3 epoch=6", "Follower", 6),
-        ("epoch=6", "Unattached", 6),
-        ("leader=3 epoch=4", "Unattached", 5),
-        ("epoch=5", "Unattached", 5),
-        ("epoch=5 leader=3 top-error=UNSUPPORTED_VERSION", "Unattached", 5),
-    ],
-)
-def test_what_an_answer_leads_to(answer: str, after: str, epoch: int) -> None:
-    outcome = ask("unattached id=1 epoch=5", f"find-quorum-response from=2 {answer}", KIP595)
-    assert (role(outcome), outcome.replica.epoch) == (after, epoch)
-
-
-def test_an_answer_without_a_leader_means_a_back_off() -> None:
-    outcome = ask("unattached id=1 epoch=5", "find-quorum-response from=2 epoch=5", KIP595)
-    assert outcome.replica.connections == (Connection(2, False),)
-    assert "FINDQ-5" in outcome.rules
-    outcome = ask("unattached id=1 epoch=5", "find-quorum-response from=2 error=INVALID_VOTER_KEY", KIP595)
-    assert outcome.fatal is None
-    outcome = ask("unattached id=1 epoch=5", "find-quorum-response from=2 error=VOTER_NOT_FOUND", KIP595)
-    assert outcome.replica.connections == (Connection(2, False),)
-
-
-@pytest.mark.parametrize(("own", "votes"), [(2, True), (4, False)])
-def test_who_was_told_no_voters_learns_them(own: int, votes: bool) -> None:
-    replica = replace(parse_replica(f"unattached id={own} epoch=0"), bootstrap_voters=VoterSet())
-    outcome = ask(replica, "find-quorum-response from=1 epoch=0 voters=1,2,3", KIP595)
-    assert outcome.replica.is_voter is votes
-    assert (armed(outcome) == {Timer.ELECTION: Duration.ELECTION_TIMEOUT}) is votes
-    assert "FINDQ-6" in outcome.rules
-    known = ask(f"unattached id={own} epoch=0 voters=1,2", "find-quorum-response from=1 voters=3", KIP595)
-    assert known.replica.voters.ids == (1, 2)
-
-
-# A leader that no majority fetches from.
-
-
-def test_a_leader_without_a_majority_asks_and_leads_on() -> None:
-    outcome = ask(LEADER, "poll expired=check-quorum", KIP595)
-    assert role(outcome) == "Leader"
-    assert {to: type(request) for to, request in sent(outcome).items()} == {
-        2: FindQuorumRequest,
-        3: FindQuorumRequest,
-    }
-    assert armed(outcome) == {Timer.CHECK_QUORUM: Duration.CHECK_QUORUM_TIMEOUT}
-    assert "ZOMBIE-2" in outcome.rules
-
-
-def test_the_answer_tells_a_stale_leader() -> None:
-    outcome = ask(LEADER, "find-quorum-response from=2 epoch=7 leader=3", KIP595)
-    assert (role(outcome), outcome.replica.quorum_state.leader) == ("Follower", 3)
-    assert "CHECKQ-6" in outcome.rules
-    outcome = ask(LEADER, "find-quorum-response from=2 epoch=5 leader=1", KIP595)
-    assert role(outcome) == "Leader"
-
-
-def test_fetches_of_a_majority_put_the_question_off() -> None:
-    outcome = ask(LEADER, "fetch-request from=2 offset=4 last-epoch=5", KIP595)
-    assert armed(outcome) == {Timer.CHECK_QUORUM: Duration.CHECK_QUORUM_TIMEOUT}
-
-
-def test_nobody_asks_where_there_is_nobody_or_no_such_rule() -> None:
-    alone = ask("leader id=1 voters=1 epoch=5 log=2@5", "poll expired=check-quorum", KIP595)
-    assert sent(alone) == {}
-    silent = replace(KIP595, zombie_leader=ZombieLeader.NONE)
-    assert sent(ask(LEADER, "poll expired=check-quorum", silent)) == {}
-    assert role(ask(LEADER, "poll expired=check-quorum", replace(KIP595, check_quorum=True))) == "Resigned"
-
-
-# Divergence as an error.
-
-DIVERGING = "fetch-request from=2 offset=5 last-epoch=4"
-
-
-def test_a_divergence_is_an_error_with_a_position() -> None:
-    outcome = ask(LEADER, DIVERGING, KIP595)
-    answer = fetched(outcome)
-    assert answer.partition_error is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert answer.diverging == fetched(ask(LEADER, DIVERGING)).diverging
-    assert "FETCH-10" in outcome.rules
-    assert "FETCH-9" not in outcome.rules
-
-
-def test_the_fetcher_truncates_by_offset_and_epoch() -> None:
-    event = "fetch-response from=1 error=OFFSET_OUT_OF_RANGE diverging=3@3"
-    outcome = ask("follower id=2 epoch=5 leader=1 log=2@3,3@4", event, KIP595)
-    assert of_kind(outcome, Truncate) == [Truncate(2)]
-    assert armed(outcome) == {Timer.FETCH: Duration.FETCH_TIMEOUT}
-
-
-@pytest.mark.parametrize(
-    ("protocol", "event"),
-    [(KAFKA, "error=OFFSET_OUT_OF_RANGE diverging=3@3"), (KIP595, "error=OFFSET_OUT_OF_RANGE")],
-)
-def test_the_error_alone_means_a_back_off(protocol: Protocol, event: str) -> None:
-    outcome = ask("follower id=2 epoch=5 leader=1 log=2@3,3@4", f"fetch-response from=1 {event}", protocol)
-    assert of_kind(outcome, Truncate) == []
-    assert outcome.replica.connections == (Connection(1, False),)
-
-
-# The hand-over and the cluster id.
-
-
-def test_followers_wait_a_random_time() -> None:
-    event = "end-quorum-epoch-request from=1 successors=2,3"
-    outcome = ask(FOLLOWER, event, KIP595)
-    assert of_kind(outcome, ArmTimer) == [ArmTimer(Timer.FETCH, Duration.ELECTION_JITTER)]
-    assert "END-8" in outcome.rules
-    assert "END-7" not in outcome.rules
-    assert of_kind(ask(FOLLOWER, event), ArmTimer) == [ArmTimer(Timer.FETCH, SuccessorBackoff(0, 2))]
+@table(CASES)
+def test_find_quorum(case: Case) -> None:
+    check(case)
 
 
 def test_a_broadcast_names_no_successors() -> None:
-    outcome = ask("resigned id=1 epoch=5", "poll", KIP595)
-    assert set(sent(outcome)) == {2, 3}
-    for request in sent(outcome).values():
-        assert isinstance(request, EndQuorumEpochRequest)
-        assert request.preferred_successors == ()
+    resigned = parse_replica("resigned id=1 epoch=5")
+    sends = [piece for piece in pieces(resigned, ask(resigned, "poll", KIP595)) if piece.startswith("send")]
+    assert len(sends) == 2 and not any("successors=2" in piece or "successors=3" in piece for piece in sends)
 
 
-@pytest.mark.parametrize(
-    ("protocol", "cluster", "error"),
-    [
-        (KIP595, "", ErrorCode.INCONSISTENT_CLUSTER_ID),
-        (KIP595, "cluster=other", ErrorCode.INCONSISTENT_CLUSTER_ID),
-        (KIP595, "cluster=ours", ErrorCode.NONE),
-        (KAFKA, "", ErrorCode.NONE),
-    ],
-)
-def test_a_cluster_id_is_required(protocol: Protocol, cluster: str, error: ErrorCode) -> None:
-    event = f"vote-request from=2 epoch=6 last=4@5 {cluster}"
-    answer = response(ask("unattached id=1 epoch=5 cluster=ours", event, protocol))
-    assert isinstance(answer, VoteResponse)
-    assert answer.error is error
-    anywhere = response(ask("unattached id=1 epoch=5", event, protocol))
-    assert isinstance(anywhere, VoteResponse)
-    assert anywhere.error is ErrorCode.NONE
+@pytest.mark.parametrize(("own", "votes"), [(2, True), (4, False)])
+def test_a_replica_without_voters_learns_them(own: int, votes: bool) -> None:
+    replica = replace(parse_replica(f"unattached id={own} epoch=0"), bootstrap_voters=VoterSet())
+    outcome = ask(replica, "find-quorum-response from=1 epoch=0 voters=1,2,3", KIP595)
+    assert outcome.replica.is_voter is votes
+    found = pieces(replica, outcome)
+    assert (
+        any("arm timer election: election timeout" in piece for piece in found)
+    ) is votes and "FINDQ-6" in found

@@ -74,17 +74,35 @@ def identity(number: int, voters: tuple[int, ...], **changes: Any) -> Replica:
     )
 
 
+def replies(outcome: Outcome) -> list[Any]:
+    return [effect.response for effect in outcome.effects if isinstance(effect, Reply)]
+
+
+def sent(outcome: Outcome) -> list[Any]:
+    return [effect.request for effect in outcome.effects if isinstance(effect, Send)]
+
+
 class Node(Running):
-    """A replica of production's protocol."""
+    """A replica of Kafka's protocol."""
 
     def __init__(self, replica: Replica) -> None:
         super().__init__(replica, KAFKA)
 
     def asks(self, request: Any, source: int = CLIENT) -> Any:
         """The answer to ``request``, or ``None`` if it has to wait."""
-        effects = self.on(RequestReceived(source, request, 77)).effects
-        answers = [effect.response for effect in effects if isinstance(effect, Reply)]
+        answers = replies(self.on(RequestReceived(source, request, 77)))
         return answers[0] if answers else None
+
+    def answered(self, source: int, response: Any) -> list[Any]:
+        """What this replica replies to others once a response has reached it."""
+        return replies(self.on(ResponseReceived(source, response)))
+
+    def elected_by(self, *voters: int) -> None:
+        """Each of the voters grants once."""
+        for voter in voters:
+            self.polls()
+            self.on(ResponseReceived(voter, VoteResponse(self.replica.epoch, None, True)))
+        self.polls()
 
     def fetched_by(self, number: int, offset: int | None = None, disk: str = "a") -> Outcome:
         at = self.replica.log.end_offset if offset is None else offset
@@ -95,15 +113,8 @@ class Node(Running):
 def leader_of(*voters: int) -> Node:
     """Replica 1, leader of epoch 1 with its first records committed."""
     node = Node(identity(1, voters))
-    if len(voters) > 1:
-        node.polls(Timer.ELECTION)
-        for granting in (True, True):
-            node.polls()
-            node.on(ResponseReceived(voters[1], VoteResponse(node.replica.epoch, None, granting)))
-    if len(voters) > 3:
-        node.polls()
-        node.on(ResponseReceived(voters[2], VoteResponse(node.replica.epoch, None, True)))
-    node.polls()
+    node.polls(*([Timer.ELECTION] if len(voters) > 1 else []))
+    node.elected_by(*([voters[1]] * 2 if len(voters) > 1 else []))
     for voter in voters[1:]:
         node.fetched_by(voter)
     assert isinstance(node.role, Leader)
@@ -118,11 +129,9 @@ def leader_with_observer() -> Node:
 
 
 ADD = AddRaftVoterRequest(key(4), listens(4))
+ADD_NEW_DISK = AddRaftVoterRequest(key(3, "b"), listens(3))
+REMOVE_2, REMOVE_3 = RemoveRaftVoterRequest(key(2)), RemoveRaftVoterRequest(key(3))
 SUPPORTED = ApiVersionsResponse((0, 1))
-
-
-def replies(outcome: Outcome) -> list[Any]:
-    return [effect.response for effect in outcome.effects if isinstance(effect, Reply)]
 
 
 def test_a_leader_writes_the_bootstrap_voters_into_its_log() -> None:
@@ -135,11 +144,9 @@ def test_a_leader_writes_the_bootstrap_voters_into_its_log() -> None:
 def test_an_observer_that_has_caught_up_becomes_a_voter() -> None:
     node = leader_with_observer()
     assert node.asks(ADD) is None
-    assert [(e.to, e.request) for e in node.outcome.effects if isinstance(e, Send)] == [
-        (4, ApiVersionsRequest())
-    ]
+    assert sent(node.outcome) == [ApiVersionsRequest()] and node.replica.connections[0].node == 4
     node.on(ResponseReceived(4, SUPPORTED))
-    assert node.replica.voters.ids == (1, 2, 3), "in force when appended, not before"
+    assert node.replica.voters.ids == (1, 2, 3), "effective when appended, not before"
     node.polls()
     assert node.replica.voters.ids == (1, 2, 3, 4)
     assert node.replica.voters_offset == 3
@@ -155,19 +162,21 @@ def test_nothing_else_may_change_meanwhile() -> None:
     node.asks(ADD)
     timed_out = ErrorCode.REQUEST_TIMED_OUT
     assert node.asks(replace(ADD, voter=key(5))) == AddRaftVoterResponse(timed_out)
-    assert node.asks(RemoveRaftVoterRequest(key(3))) == RemoveRaftVoterResponse(timed_out)
+    assert node.asks(REMOVE_3) == RemoveRaftVoterResponse(timed_out)
     assert replies(node.on(Poll((Timer.VOTER_CHANGE,)))) == [AddRaftVoterResponse(timed_out)]
-    assert node.asks(RemoveRaftVoterRequest(key(3))) is None, "nothing had been appended"
+    assert node.asks(REMOVE_3) is None, "nothing had been appended"
 
 
 def test_what_has_been_appended_blocks_the_next_change_after_its_time_is_over() -> None:
     node = leader_with_observer()
-    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.asks(REMOVE_3)
     node.polls()
+    # The removed voter keeps its place, as an observer.
+    assert (key(3), 3) in [(entry.key, entry.end_offset) for entry in node.role.observers]
     node.polls(Timer.VOTER_CHANGE)
-    assert node.asks(RemoveRaftVoterRequest(key(2))) == RemoveRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT)
+    assert node.asks(REMOVE_2) == RemoveRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT)
     node.fetched_by(2)
-    assert node.asks(RemoveRaftVoterRequest(key(2))) is None
+    assert node.asks(REMOVE_2) is None
 
 
 @pytest.mark.parametrize(
@@ -192,29 +201,22 @@ def test_requests_that_are_refused(request_: Any, error: ErrorCode) -> None:
     assert node.replica == before
 
 
-def test_the_last_voter_stays() -> None:
-    node = leader_of(1)
-    assert node.asks(RemoveRaftVoterRequest(key(1))).error is ErrorCode.VOTER_NOT_FOUND
-
-
-def test_only_a_leader_changes_voters() -> None:
-    node = Node(identity(2, (1, 2, 3)))
-    assert node.asks(ADD).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    leader = leader_with_observer()
-    leader.on(Shutdown())
-    assert leader.asks(ADD).error is ErrorCode.BROKER_NOT_AVAILABLE
+def test_the_last_voter_stays_and_only_a_leader_changes_voters() -> None:
+    alone = leader_of(1)
+    assert alone.asks(RemoveRaftVoterRequest(key(1))).error is ErrorCode.VOTER_NOT_FOUND
+    assert Node(identity(2, (1, 2, 3))).asks(ADD).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    stopping = leader_with_observer()
+    stopping.on(Shutdown())
+    assert stopping.asks(ADD).error is ErrorCode.BROKER_NOT_AVAILABLE
 
 
 def test_before_a_record_of_the_epoch_has_committed_nothing_changes() -> None:
     node = Node(identity(1, (1, 2)))
     node.polls(Timer.ELECTION)
-    for _ in range(2):
-        node.polls()
-        node.on(ResponseReceived(2, VoteResponse(node.replica.epoch, None, True)))
-    node.polls()
+    node.elected_by(2, 2)
     assert isinstance(node.role, Leader)
     assert node.asks(ADD).error is ErrorCode.REQUEST_TIMED_OUT
-    assert node.asks(RemoveRaftVoterRequest(key(2))).error is ErrorCode.REQUEST_TIMED_OUT
+    assert node.asks(REMOVE_2).error is ErrorCode.REQUEST_TIMED_OUT
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ def test_before_a_record_of_the_epoch_has_committed_nothing_changes() -> None:
 def test_a_voter_that_does_not_fit_is_not_added(answer: ApiVersionsResponse, error: ErrorCode) -> None:
     node = leader_with_observer()
     node.asks(ADD)
-    assert replies(node.on(ResponseReceived(4, answer))) == [AddRaftVoterResponse(error)]
+    assert node.answered(4, answer) == [AddRaftVoterResponse(error)]
     assert node.role.change is None
     assert not node.role.pending
 
@@ -236,22 +238,21 @@ def test_a_voter_that_does_not_fit_is_not_added(answer: ApiVersionsResponse, err
 def test_a_voter_that_never_caught_up_is_not_added() -> None:
     node = leader_of(1, 2, 3)
     node.asks(ADD)
-    found = replies(node.on(ResponseReceived(4, SUPPORTED)))
-    assert found == [AddRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT)]
+    assert node.answered(4, SUPPORTED) == [AddRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT)]
 
 
-def test_an_answer_at_once_for_who_does_not_wait() -> None:
+def test_a_client_that_does_not_wait_receives_the_answer_at_once() -> None:
     node = leader_with_observer()
     node.asks(replace(ADD, ack_when_committed=False))
-    assert replies(node.on(ResponseReceived(4, SUPPORTED))) == [AddRaftVoterResponse(ErrorCode.NONE)]
+    assert node.answered(4, SUPPORTED) == [AddRaftVoterResponse(ErrorCode.NONE)]
     assert node.asks(replace(ADD, voter=key(5))).error is ErrorCode.REQUEST_TIMED_OUT
     node.polls()
     node.fetched_by(2)
-    assert AddRaftVoterResponse() not in replies(node.fetched_by(3)), "it has been told"
+    assert AddRaftVoterResponse() not in replies(node.fetched_by(3)), "it has its answer"
     assert node.role.change is None
 
 
-def test_a_leader_that_removes_itself_leads_until_that_commits() -> None:
+def test_a_leader_that_removes_itself_remains_leader_until_that_commits() -> None:
     node = leader_of(1, 2, 3)
     assert node.asks(RemoveRaftVoterRequest(key(1))) is None
     node.polls()
@@ -268,28 +269,21 @@ def test_a_leader_that_removes_itself_leads_until_that_commits() -> None:
     assert not node.replica.is_voter
 
 
-def test_leaving_office_tells_who_waits() -> None:
+def test_a_client_that_waits_receives_an_error_when_the_leader_resigns() -> None:
     node = leader_with_observer()
-    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.asks(REMOVE_3)
     node.polls()
     outcome = node.on(Poll((Timer.CHECK_QUORUM,)))
     assert RemoveRaftVoterResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER) in replies(outcome)
 
 
-def test_a_removed_voter_keeps_its_place_as_an_observer() -> None:
-    node = leader_of(1, 2, 3)
-    node.asks(RemoveRaftVoterRequest(key(3)))
-    node.polls()
-    assert [(entry.key, entry.end_offset) for entry in node.role.observers] == [(key(3), 3)]
-
-
 def test_another_directory_is_another_replica() -> None:
     node = leader_of(1, 2, 3)
-    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.asks(REMOVE_3)
     node.polls()
     node.fetched_by(2)
     node.fetched_by(3, disk="b")
-    node.asks(AddRaftVoterRequest(key(3, "b"), listens(3)))
+    node.asks(ADD_NEW_DISK)
     node.on(ResponseReceived(3, SUPPORTED))
     node.polls()
     assert node.replica.voters.keys == (key(1), key(2), key(3, "b"))
@@ -325,16 +319,12 @@ def follower(**changes: Any) -> Node:
     return node
 
 
-def sent(outcome: Outcome) -> list[Any]:
-    return [effect.request for effect in outcome.effects if isinstance(effect, Send)]
-
-
-def test_a_voter_whose_entry_is_right_says_nothing() -> None:
+def test_a_voter_whose_entry_is_right_sends_no_update() -> None:
     node = follower()
     assert [type(request) for request in sent(node.polls(Timer.UPDATE_VOTER))] == [FetchRequest]
 
 
-def test_a_voter_whose_entry_is_wrong_tells_its_leader_instead_of_fetching() -> None:
+def test_a_voter_whose_entry_is_wrong_updates_its_leader_instead_of_fetching() -> None:
     node = follower(endpoints=(Endpoint("CONTROLLER", "elsewhere", 1),))
     requests = sent(node.polls(Timer.UPDATE_VOTER))
     assert [type(request) for request in requests] == [UpdateRaftVoterRequest]
@@ -378,10 +368,7 @@ def test_from_static_voters_to_voters_in_the_log() -> None:
 def test_an_upgrade_waits_until_every_static_voter_has_reported() -> None:
     node = Node(identity(1, (1, 2), **static(1, 2)))
     node.polls(Timer.ELECTION)
-    for _ in range(2):
-        node.polls()
-        node.on(ResponseReceived(2, VoteResponse(node.replica.epoch, None, True)))
-    node.polls()
+    node.elected_by(2, 2)
     node.fetched_by(2)
     refused = node.on(UpgradeKRaftVersion(1, 1))
     assert [effect for effect in refused.effects if isinstance(effect, CallFailed)]
@@ -395,10 +382,10 @@ def test_an_upgrade_waits_until_every_static_voter_has_reported() -> None:
 
 
 def test_an_acknowledgement_of_a_voter_removed_meanwhile_ends_the_leader() -> None:
-    """Production throws IllegalArgumentException here (LeaderState.ensureValidVoter)."""
+    """Kafka throws IllegalArgumentException here (LeaderState.ensureValidVoter)."""
     node = leader_of(1, 2, 3)
     node.polls(Timer.BEGIN_QUORUM_EPOCH)
-    node.asks(RemoveRaftVoterRequest(key(3)))
+    node.asks(REMOVE_3)
     node.polls()
     outcome = step(KAFKA, node.replica, ResponseReceived(3, BeginQuorumEpochResponse(1, 1, listens(1))))
     assert isinstance(outcome.effects[-1], Fatal)
@@ -407,29 +394,27 @@ def test_an_acknowledgement_of_a_voter_removed_meanwhile_ends_the_leader() -> No
 # Composite keys (KIP-853 as written): one id on two disks.
 
 
-def test_a_key_may_be_added_beside_the_old_one_of_its_id() -> None:
+def test_a_key_may_be_added_next_to_the_old_one_of_its_id() -> None:
     node = leader_of(1, 2, 3)
     node.protocol = KIP853
     node.fetched_by(3, disk="b")
-    assert node.asks(AddRaftVoterRequest(key(3), listens(3))) == AddRaftVoterResponse(
-        ErrorCode.DUPLICATE_VOTER
-    )
-    assert node.asks(AddRaftVoterRequest(key(3, "b"), listens(3))) is None
+    again = node.asks(AddRaftVoterRequest(key(3), listens(3)))
+    assert again == AddRaftVoterResponse(ErrorCode.DUPLICATE_VOTER)
+    assert node.asks(ADD_NEW_DISK) is None
     node.on(ResponseReceived(3, ApiVersionsResponse((0, 1))))
     node.polls()
     assert node.replica.voters.keys == (key(1), key(2), key(3), key(3, "b"))
     for voter in (2, 3):
         node.fetched_by(voter)
-    assert node.asks(RemoveRaftVoterRequest(key(3))) is None
+    assert node.asks(REMOVE_3) is None
     node.polls()
     assert node.replica.voters.keys == (key(1), key(2), key(3, "b"))
 
 
-def test_production_refuses_an_id_that_votes_on_another_disk() -> None:
+def test_kafka_refuses_an_id_that_votes_on_another_disk() -> None:
     node = leader_of(1, 2, 3)
     node.fetched_by(3, disk="b")
-    answer = node.asks(AddRaftVoterRequest(key(3, "b"), listens(3)))
-    assert answer == AddRaftVoterResponse(ErrorCode.DUPLICATE_VOTER)
+    assert node.asks(ADD_NEW_DISK) == AddRaftVoterResponse(ErrorCode.DUPLICATE_VOTER)
 
 
 def test_each_disk_of_an_id_has_its_own_progress_and_the_id_one_vote() -> None:

@@ -60,11 +60,8 @@ DAMAGES = {
         ("variants = []", 'variants = ["V-SM=kip996", "V-SM=kip996"]', "lists 'V-SM=kip996' twice"),
         ("variants = []", 'variants = [" V-SM=kip996"]', "untrimmed"),
         ('title = "What starts an election"', 'title = ""', "'title' is empty"),
-        (
-            'title = "What starts an election"',
-            'title = "one two three four five six seven eight nine"',
-            "more than 8 words",
-        ),
+        ('title = "What starts an election"',
+         'title = "one two three four five six seven eight nine"', "more than 8 words"),
         ('id = "VOTE-1"', 'id = " VOTE-1"', "one line without blanks"),
         ('id = "VOTE-1"', 'id = "vote1"', "'vote1', which is not of the form"),
         ('id = "VOTE-1"', 'id = "VOTE-01"', "not of the form"),
@@ -93,11 +90,8 @@ DAMAGES = {
         ('rule = "INIT-7"', 'rule = "INIT-77"', "'INIT-77', which is not"),
         ('requires = ["restart"', 'requires = ["luck"', "'luck', which is not"),
         ('variants = ["V-MEMBER=off"]', 'variants = ["V-MEMBER=no"]', "not a switch value"),
-        (
-            'from = "Unattached"\nto = "Prospective"',
-            'from = "Unattached"\nto = "Unattached"',
-            "it is listed twice",
-        ),
+        ('from = "Unattached"\nto = "Prospective"',
+         'from = "Unattached"\nto = "Unattached"', "it is listed twice"),
     ],
     "messages.toml": [
         ('versions = "0-2"', 'versions = "all"', "'all', which is not of"),
@@ -106,11 +100,8 @@ DAMAGES = {
         ('path = "VoterId"', 'path = "ClusterId", tag = "x"', "must be an integer"),
         ('kind = "request"', 'kind = "question"', "it must be one of"),
         ('name = "Vote response"', 'name = "Vote request"', "another message"),
-        (
-            'path = "VoterId", type = "int32", versions = "1+"',
-            'path = "ClusterId", type = "int32", versions = "0+"',
-            "it is listed twice",
-        ),
+        ('path = "VoterId", type = "int32", versions = "1+"',
+         'path = "ClusterId", type = "int32", versions = "0+"', "it is listed twice"),
     ],
     "configs.toml": [
         ('kind = "config"', 'kind = "flag"', "it must be one of"),
@@ -121,11 +112,8 @@ DAMAGES = {
         ('kind = "always"', 'kind = "never"', "it must be one of"),
         ('id = "S-1"', 'id = "Z-1"', "not of the form"),
         ('id = "S-2"', 'id = "S-1"', "another property S-1"),
-        (
-            'name = "SingleKnownLeaderPerEpoch"',
-            'name = "SingleLeaderPerEpoch"',
-            "S-1 is called 'SingleLeaderPerEpoch' too",
-        ),
+        ('name = "SingleKnownLeaderPerEpoch"',
+         'name = "SingleLeaderPerEpoch"', "S-1 is called 'SingleLeaderPerEpoch' too"),
         ('rules = ["', 'rules = ["VOTE-99", "', "'VOTE-99', which is not a rule"),
         ('rules = ["', 'rules = ["ID-2", "', "it rests on ID-2, but"),
     ],
@@ -148,7 +136,7 @@ DAMAGES = {
         ('variants = ["V-RECONF"]', 'variants = ["V-X"]', "not a switch"),
         ('"VSET-2"]', '"VSET-99"]', "not a rule of the catalogue"),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DAMAGES)

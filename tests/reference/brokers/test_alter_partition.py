@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kraftcheck.reference.brokers import views
-from kraftcheck.reference.brokers.broker import Api, Broker
+from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.effects import Send
-from kraftcheck.reference.brokers.errors import BrokerErrorCode
+from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
 from kraftcheck.reference.brokers.events import (
     ControllerFound,
     IsrWish,
@@ -30,14 +31,16 @@ from kraftcheck.reference.brokers.messages import (
     VisibleBroker,
 )
 from kraftcheck.reference.brokers.partition import Partition
-from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, IsrChanges
-from kraftcheck.reference.brokers.step import step
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, IsrChanges
 from kraftcheck.reference.frozen import replace
-from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, answer, ask, cluster, proposal
+from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, After, controller, leader, proposal
 
-E = BrokerErrorCode
 CURRENT = replace(LED_BY_1, leader_epoch=5, partition_epoch=7)
-WISH = IsrWished((IsrWish("t", 0, (1,)),))
+SHRUNK = replace(LED_BY_1, isr=(1,))
+ALONE, BOTH = IsrWished((IsrWish("t", 0, (1,)),)), IsrWished((IsrWish("t", 0, (1, 2)),))
+SEND_PENDING = IsrWished(())
+FENCED = Error.FENCED_LEADER_EPOCH
+TIMED_OUT = RequestTimedOut(Api.ISR)
 
 
 def request(
@@ -46,11 +49,23 @@ def request(
     return AlterPartitionRequest(broker, epoch, proposals, version)
 
 
-def read(broker: Broker, *, offset: int, **named: Any) -> MetadataReceived:
-    """The metadata log up to ``offset``, which says this of the first partition, and else nothing new."""
+def result(
+    error: Error = Error.NONE, leader_epoch: int = 0, partition_epoch: int = 1, topic: str = "t"
+) -> AlterPartitionResponse:
+    """The result of one partition: its ISR is broker 1, or an error."""
+    applied = (1, leader_epoch, partition_epoch, (1,)) if error is Error.NONE else ()
+    return AlterPartitionResponse(partitions=(PartitionResult(topic, 0, error, *applied),))
+
+
+def read(process: After, *, offset: int = 1, **named: Any) -> MetadataReceived:
+    """The metadata log ``offset`` records further on, which says this of the first partition, and nothing
+    else that is new.
+    """
+    broker = process.state
     first, *others = broker.partitions
     partitions = (replace(first, **named), *others)
-    return MetadataReceived(MetadataUpdate(1, broker.controller_epoch, broker.visible, partitions, offset))
+    update = MetadataUpdate(1, broker.controller_epoch, broker.visible, partitions, broker.offset + offset)
+    return MetadataReceived(update)
 
 
 def current(*isr: int, **named: Any) -> PartitionProposal:
@@ -59,120 +74,113 @@ def current(*isr: int, **named: Any) -> PartitionProposal:
 
 @pytest.mark.parametrize(
     ("node", "epoch", "error"),
-    [(2, 9, E.NOT_CONTROLLER), (1, 9, E.STALE_BROKER_EPOCH), (1, 1, E.STALE_BROKER_EPOCH)],
+    [(2, 9, Error.NOT_CONTROLLER), (1, 9, Error.STALE_BROKER_EPOCH), (1, 1, Error.STALE_BROKER_EPOCH)],
 )
-def test_refused_as_a_whole(node: int, epoch: int, error: BrokerErrorCode) -> None:
-    controller, *_ = cluster(SHIPPED, CURRENT, LED_BY_2)
-    outcome, response = ask(SHIPPED, controller, request(current(1), epoch=epoch), node)
-    assert response == AlterPartitionResponse(error)
-    assert outcome.rules == ("AISR-1",) and outcome.state == controller
+def test_refused_as_a_whole(node: int, epoch: int, error: Error) -> None:
+    before = controller(SHIPPED, CURRENT, LED_BY_2)
+    after = before.ask(request(current(1), epoch=epoch), node)
+    assert (after.response, after.rules) == (AlterPartitionResponse(error), ("AISR-1",))
+    assert after.state == before.state
 
 
 @pytest.mark.parametrize(
     ("wanted", "version", "error", "rule"),
     [
-        (replace(current(1), topic="x"), 3, E.UNKNOWN_TOPIC_ID, "AISR-2"),
-        (replace(current(1), topic="x"), 1, E.UNKNOWN_TOPIC_OR_PARTITION, "AISR-2"),
-        (current(1, index=9), 3, E.UNKNOWN_TOPIC_OR_PARTITION, "AISR-2"),
-        (current(1, leader_epoch=6, partition_epoch=1), 3, E.NOT_CONTROLLER, "AISR-2"),
-        (current(1, leader_epoch=4, partition_epoch=8), 3, E.NOT_CONTROLLER, "AISR-2"),
-        (current(1, leader_epoch=4, partition_epoch=1), 3, E.FENCED_LEADER_EPOCH, "AISR-2"),
-        (proposal(1, index=1, leader_epoch=0, partition_epoch=0), 3, E.INVALID_REQUEST, "AISR-2"),
-        (current(partition_epoch=6), 3, E.INVALID_UPDATE_VERSION, "AISR-2"),
-        (current(), 3, E.INVALID_REQUEST, "AISR-3"),
-        (current(2), 3, E.INVALID_REQUEST, "AISR-3"),
-        (current(1, 1), 3, E.INVALID_REQUEST, "AISR-3"),
-        (current(1, 4), 3, E.INVALID_REQUEST, "AISR-3"),
-        (current(1, recovering=True), 3, E.INVALID_REQUEST, "AISR-3"),
-        (current(1, 2, epochs={2: 9}), 3, E.INELIGIBLE_REPLICA, "AISR-4"),
-        (current(1, 2, epochs={2: 9}), 2, E.NONE, "AISR-5"),
-        (current(1, 2, epochs={1: 2, 2: 3}), 3, E.NONE, "AISR-5"),
-        (current(1), 3, E.NONE, "AISR-5"),
+        (replace(current(1), topic="x"), 3, Error.UNKNOWN_TOPIC_ID, "AISR-2"),
+        (replace(current(1), topic="x"), 1, Error.UNKNOWN_TOPIC_OR_PARTITION, "AISR-2"),
+        (current(1, index=9), 3, Error.UNKNOWN_TOPIC_OR_PARTITION, "AISR-2"),
+        (current(1, leader_epoch=6, partition_epoch=1), 3, Error.NOT_CONTROLLER, "AISR-2"),
+        (current(1, leader_epoch=4, partition_epoch=8), 3, Error.NOT_CONTROLLER, "AISR-2"),
+        (current(1, leader_epoch=4, partition_epoch=1), 3, Error.FENCED_LEADER_EPOCH, "AISR-2"),
+        (proposal(1, index=1, leader_epoch=0, partition_epoch=0), 3, Error.INVALID_REQUEST, "AISR-2"),
+        (current(partition_epoch=6), 3, Error.INVALID_UPDATE_VERSION, "AISR-2"),
+        (current(), 3, Error.INVALID_REQUEST, "AISR-3"),
+        (current(2), 3, Error.INVALID_REQUEST, "AISR-3"),
+        (current(1, 1), 3, Error.INVALID_REQUEST, "AISR-3"),
+        (current(1, 4), 3, Error.INVALID_REQUEST, "AISR-3"),
+        (current(1, recovering=True), 3, Error.INVALID_REQUEST, "AISR-3"),
+        (current(1, 2, epochs={2: 9}), 3, Error.INELIGIBLE_REPLICA, "AISR-4"),
+        (current(1, 2, epochs={2: 9}), 2, Error.NONE, "AISR-5"),
+        (current(1, 2, epochs={1: 2, 2: 3}), 3, Error.NONE, "AISR-5"),
+        (current(1), 3, Error.NONE, "AISR-5"),
     ],
 )
 def test_checks_of_a_partition_in_order(
-    wanted: PartitionProposal, version: int, error: BrokerErrorCode, rule: str
+    wanted: PartitionProposal, version: int, error: Error, rule: str
 ) -> None:
-    controller, *_ = cluster(SHIPPED, CURRENT, LED_BY_2)
-    outcome, response = ask(SHIPPED, controller, request(wanted, version=version))
-    (result,) = response.partitions
-    assert (result.topic, result.index, result.error) == (wanted.topic, wanted.index, error)
-    assert outcome.rules[-1] == rule
-    assert (outcome.state != controller) == (wanted == current(1))
+    before = controller(SHIPPED, CURRENT, LED_BY_2)
+    after = before.ask(request(wanted, version=version))
+    (found,) = after.response.partitions
+    assert (found.topic, found.index, found.error) == (wanted.topic, wanted.index, error)
+    assert after.rules[-1] == rule
+    assert (after.state != before.state) == (wanted == current(1))
 
 
 def test_an_applied_change_is_a_record_and_a_new_partition_epoch() -> None:
-    controller, *_ = cluster(SHIPPED, CURRENT, LED_BY_2)
-    outcome, response = ask(SHIPPED, controller, request(current(1), proposal(1, index=1)))
-    assert response.partitions[0] == PartitionResult("t", 0, E.NONE, 1, 5, 8, (1,))
-    assert response.partitions[1] == PartitionResult("t", 1, E.INVALID_REQUEST)
-    assert outcome.state.durable.end_offset == controller.durable.end_offset + 1
-    _, again = ask(SHIPPED, outcome.state, request(current(1, 2)))
-    assert again.partitions[0].error is E.INVALID_UPDATE_VERSION
+    before = controller(SHIPPED, CURRENT, LED_BY_2)
+    after = before.ask(request(current(1), proposal(1, index=1)))
+    assert after.response.partitions[0] == PartitionResult("t", 0, Error.NONE, 1, 5, 8, (1,))
+    assert after.response.partitions[1] == PartitionResult("t", 1, Error.INVALID_REQUEST)
+    assert after.state.durable.end_offset == before.state.durable.end_offset + 1
+    again = after.ask(request(current(1, 2)))
+    assert again.response.partitions[0].error is Error.INVALID_UPDATE_VERSION
 
 
 def test_a_fenced_replica_joins_no_isr() -> None:
-    shrunk = replace(LED_BY_1, isr=(1,))
-    controller, *_ = cluster(SHIPPED, shrunk)
-    fenced = step(SHIPPED, controller, SessionExpired(2)).state
-    _, response = ask(SHIPPED, fenced, request(proposal(1, 2), epoch=1))
-    assert response.partitions[0].error is E.INELIGIBLE_REPLICA
+    after = controller(SHIPPED, SHRUNK).on(SessionExpired(2)).ask(request(proposal(1, 2), epoch=1))
+    assert after.response.partitions[0].error is Error.INELIGIBLE_REPLICA
 
 
-@pytest.mark.parametrize(("version", "error"), [(3, E.INELIGIBLE_REPLICA), (2, E.NONE)])
-def test_a_replica_that_restarted_meanwhile(version: int, error: BrokerErrorCode) -> None:
-    """KIP-903: the leader means the former life of broker 2, whose successor may have lost its disk."""
+@pytest.mark.parametrize(("version", "error"), [(3, Error.INELIGIBLE_REPLICA), (2, Error.NONE)])
+def test_a_replica_that_restarted_meanwhile(version: int, error: Error) -> None:
+    """KIP-903: the leader means the previous process of broker 2, whose successor may have lost its disk."""
     protocol = replace(SHIPPED, alter_partition_version=version)
-    shrunk = replace(LED_BY_1, isr=(1,))
-    controller, leader, _ = cluster(protocol, shrunk)
-    gone = step(protocol, controller, SessionExpired(2)).state
-    registered, answered = ask(protocol, gone, BrokerRegistrationRequest(2, "cluster", 9))
-    back, _ = ask(protocol, registered.state, BrokerHeartbeatRequest(2, answered.epoch, 99))
-    wish = step(protocol, leader, IsrWished((IsrWish("t", 0, (1, 2)),)))
-    (sent,) = (each.request for each in wish.effects if isinstance(each, Send))
-    _, response = ask(protocol, back.state, sent)
-    assert response.partitions[0].error is error
+    gone = controller(protocol, SHRUNK).on(SessionExpired(2))
+    registered = gone.ask(BrokerRegistrationRequest(2, "cluster", 9))
+    back = registered.ask(BrokerHeartbeatRequest(2, registered.response.epoch, 99))
+    after = back.ask(leader(protocol, SHRUNK).on(BOTH).sent)
+    assert after.response.partitions[0].error is error
 
 
 @pytest.mark.parametrize(
     ("recovering", "isr", "error"),
-    [(True, (1,), E.NONE), (True, (1, 2), E.INVALID_REQUEST), (False, (1,), E.NONE), (False, (1, 2), E.NONE)],
+    [
+        (True, (1,), Error.NONE),
+        (True, (1, 2), Error.INVALID_REQUEST),
+        (False, (1,), Error.NONE),
+        (False, (1, 2), Error.NONE),
+    ],
 )
-def test_a_recovering_leader_is_alone(recovering: bool, isr: tuple[int, ...], error: BrokerErrorCode) -> None:
-    controller, *_ = cluster(SHIPPED, replace(LED_BY_1, isr=(1,), recovering=True))
-    _, response = ask(SHIPPED, controller, request(proposal(*isr, recovering=recovering), epoch=1))
-    assert response.partitions[0].error is error
+def test_a_recovering_leader_is_alone(recovering: bool, isr: tuple[int, ...], error: Error) -> None:
+    before = controller(SHIPPED, replace(SHRUNK, recovering=True))
+    after = before.ask(request(proposal(*isr, recovering=recovering), epoch=1))
+    assert after.response.partitions[0].error is error
 
 
-@pytest.mark.parametrize(("version", "error"), [(3, E.NEW_LEADER_ELECTED), (1, E.FENCED_LEADER_EPOCH)])
-def test_a_reassignment_that_the_change_completes(version: int, error: BrokerErrorCode) -> None:
+@pytest.mark.parametrize(("version", "error"), [(3, Error.NEW_LEADER_ELECTED), (1, FENCED)])
+def test_a_reassignment_that_the_change_completes(version: int, error: Error) -> None:
     moving = Partition("t", 0, (1, 2), (1,), leader=1, adding=(2,), removing=(1,))
-    controller, *_ = cluster(SHIPPED, moving)
-    outcome, response = ask(SHIPPED, controller, request(proposal(1, 2), epoch=1, version=version))
-    assert response.partitions[0].error is error
-    (partition,) = outcome.state.durable.partitions
-    assert partition == Partition("t", 0, (2,), (2,), leader=2, leader_epoch=1, partition_epoch=1)
+    after = controller(SHIPPED, moving).ask(request(proposal(1, 2), epoch=1, version=version))
+    assert after.response.partitions[0].error is error
+    assert after.partitions == (Partition("t", 0, (2,), (2,), leader=2, leader_epoch=1, partition_epoch=1),)
 
 
 @pytest.mark.parametrize(("removing", "epoch"), [((3,), 1), ((), 0)])
-def test_a_replica_that_leaves_the_list_is_told_apart_by_a_leader_epoch(
-    removing: tuple[int, ...], epoch: int
-) -> None:
+def test_a_replica_that_leaves_the_list_begins_a_leader_epoch(removing: tuple[int, ...], epoch: int) -> None:
     before = tuple(sorted({1, 2, *removing}))
     moving = Partition("t", 0, before, (1,), leader=1, adding=(2,), removing=removing)
-    controller, *_ = cluster(SHIPPED, moving, brokers=before)
-    outcome, response = ask(SHIPPED, controller, request(proposal(1, 2), epoch=1))
-    (partition,) = outcome.state.durable.partitions
-    assert partition == Partition("t", 0, (1, 2), (1, 2), leader=1, leader_epoch=epoch, partition_epoch=1)
-    assert (response.partitions[0].error, response.partitions[0].leader_epoch) == (E.NONE, epoch)
+    after = controller(SHIPPED, moving, brokers=before).ask(request(proposal(1, 2), epoch=1))
+    moved = Partition("t", 0, (1, 2), (1, 2), leader=1, leader_epoch=epoch, partition_epoch=1)
+    assert after.partitions == (moved,)
+    found = after.response.partitions[0]
+    assert (found.error, found.leader_epoch) == (Error.NONE, epoch)
 
 
 def test_a_reassignment_goes_on_until_all_have_joined() -> None:
     moving = Partition("t", 0, (1, 2, 3), (1,), leader=1, adding=(2, 3))
-    controller, *_ = cluster(SHIPPED, moving, brokers=(1, 2, 3))
-    outcome, response = ask(SHIPPED, controller, request(proposal(1, 2), epoch=1))
-    assert response.partitions[0].error is E.NONE
-    (partition,) = outcome.state.durable.partitions
+    after = controller(SHIPPED, moving, brokers=(1, 2, 3)).ask(request(proposal(1, 2), epoch=1))
+    assert after.response.partitions[0].error is Error.NONE
+    (partition,) = after.partitions
     assert partition.adding == (2, 3) and partition.isr == (1, 2)
 
 
@@ -180,48 +188,41 @@ def test_a_reassignment_goes_on_until_all_have_joined() -> None:
 
 
 def test_the_leader_uses_the_isr_of_the_answer() -> None:
-    _, broker, _ = cluster(SHIPPED)
-    asked = step(SHIPPED, broker, IsrWished((IsrWish("t", 0, (1,)),)))
+    before = leader(SHIPPED)
+    asked = before.on(ALONE)
     assert asked.effects == (Send(1, request(proposal(1, epochs={1: 1}), epoch=1)),)
-    done = answer(
-        SHIPPED,
-        asked.state,
-        AlterPartitionResponse(partitions=(PartitionResult("t", 0, E.NONE, 1, 0, 1, (1,)),)),
-    )
+    done = asked.hear(result())
     assert done.state.partitions[0].isr == (1,) and done.state.partitions[0].partition_epoch == 1
     assert done.rules == ("AISR-5",) and done.state.awaiting == ()
-    for result in (
-        PartitionResult("t", 0, E.INELIGIBLE_REPLICA),
-        PartitionResult("t", 0, E.OPERATION_NOT_ATTEMPTED),
-        PartitionResult("t", 0, E.NONE, 1, 0, 0, (1,)),  # not newer than what is known
+    for kept in (
+        result(Error.INELIGIBLE_REPLICA),
+        result(Error.OPERATION_NOT_ATTEMPTED),
+        result(partition_epoch=0),  # not newer than what is known
     ):
-        kept = answer(SHIPPED, asked.state, AlterPartitionResponse(partitions=(result,)))
-        assert kept.state == broker
-    of_another = AlterPartitionResponse(partitions=(PartitionResult("x", 0, E.NONE, 1, 0, 1, (1,)),))
-    assert answer(SHIPPED, asked.state, of_another).state == replace(asked.state, awaiting=())
+        assert asked.hear(kept).state == before.state
+    assert asked.hear(result(topic="x")).state == replace(asked.state, awaiting=())
+    assert before.but(epoch=-1).on(ALONE).effects == ()  # it is not registered yet
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        E.FENCED_LEADER_EPOCH,
-        E.INVALID_REQUEST,
-        E.INVALID_UPDATE_VERSION,
-        E.NEW_LEADER_ELECTED,
-        E.UNKNOWN_TOPIC_ID,
-        E.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.FENCED_LEADER_EPOCH,
+        Error.INVALID_REQUEST,
+        Error.INVALID_UPDATE_VERSION,
+        Error.NEW_LEADER_ELECTED,
+        Error.UNKNOWN_TOPIC_ID,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
     ],
 )
-def test_errors_after_which_metadata_says_what_is_in_force(error: BrokerErrorCode) -> None:
-    _, broker, _ = cluster(SHIPPED)
-    asked = step(SHIPPED, broker, WISH).state
-    refused = answer(SHIPPED, asked, AlterPartitionResponse(partitions=(PartitionResult("t", 0, error),)))
+def test_errors_after_which_metadata_says_which_isr_is_effective(error: Error) -> None:
+    asked = leader(SHIPPED).on(ALONE)
+    refused = asked.hear(result(error))
     assert refused.rules == ("AISR-6",)
-    assert refused.state.pending == (replace(asked.pending[0], refused=True),)
-    assert step(SHIPPED, refused.state, WISH).effects == ()
-    unchanged = step(SHIPPED, refused.state, read(broker, offset=broker.offset + 1)).state
-    assert unchanged.pending == refused.state.pending
-    settled = step(SHIPPED, refused.state, read(broker, offset=broker.offset + 1, partition_epoch=1))
+    assert refused.state.pending == (replace(asked.state.pending[0], refused=True),)
+    assert refused.on(ALONE).effects == ()
+    assert refused.on(read(asked)).state.pending == refused.state.pending
+    settled = refused.on(read(asked, partition_epoch=1))
     assert settled.state.pending == () and settled.rules == ("HBK-10", "AISR-6")
 
 
@@ -229,135 +230,105 @@ def test_errors_after_which_metadata_says_what_is_in_force(error: BrokerErrorCod
 def test_an_answer_that_is_not_of_what_the_leader_knows_leaves_the_change_pending(
     leader_epoch: int, partition_epoch: int
 ) -> None:
-    """A newer leader epoch has a change that ends a reassignment: what it led to, metadata will say."""
-    _, broker, _ = cluster(SHIPPED, CURRENT)
-    asked = step(SHIPPED, broker, WISH).state
-    result = PartitionResult("t", 0, E.NONE, 1, leader_epoch, partition_epoch, (1,))
-    told = answer(SHIPPED, asked, AlterPartitionResponse(partitions=(result,)))
-    assert told.rules == ("AISR-6",) and told.state.partitions == broker.partitions
-    assert told.state.pending == (replace(asked.pending[0], refused=True),)
-    read_so = read(broker, offset=broker.offset + 1, leader_epoch=6, partition_epoch=8)
-    assert step(SHIPPED, told.state, read_so).state.pending == ()
+    """A change that ends a reassignment has a newer leader epoch; metadata will say what it led to."""
+    asked = leader(SHIPPED, CURRENT).on(ALONE)
+    after = asked.hear(result(Error.NONE, leader_epoch, partition_epoch))
+    assert after.rules == ("AISR-6",) and after.state.partitions == asked.state.partitions
+    assert after.state.pending == (replace(asked.state.pending[0], refused=True),)
+    assert after.on(read(asked, leader_epoch=6, partition_epoch=8)).state.pending == ()
 
 
 def test_a_change_whose_answer_is_lost_is_asked_for_again_and_applied_once() -> None:
-    controller, broker, _ = cluster(SHIPPED)
-    first = step(SHIPPED, broker, WISH)
-    (sent,) = (each.request for each in first.effects if isinstance(each, Send))
-    applied, _ = ask(SHIPPED, controller, sent)
-    given_up = step(SHIPPED, first.state, RequestTimedOut(Api.ISR)).state
-    assert given_up.pending == first.state.pending
-    again = step(SHIPPED, given_up, IsrWished(()))
+    first = leader(SHIPPED).on(ALONE)
+    applied = controller(SHIPPED).ask(first.sent)
+    timed_out = first.on(TIMED_OUT)
+    assert timed_out.state.pending == first.state.pending
+    again = timed_out.on(SEND_PENDING)
     assert again.effects == first.effects and again.rules == ("AISR-6",)
-    twice, response = ask(SHIPPED, applied.state, sent)
-    assert twice.state == applied.state and response.partitions[0].error is E.INVALID_UPDATE_VERSION
-    waiting = answer(SHIPPED, again.state, response).state
-    assert [each.refused for each in waiting.pending] == [True]
-    told = step(SHIPPED, waiting, MetadataReceived(views.metadata(applied.state))).state
-    assert told.pending == () and told.partitions[0].isr == (1,)
+    twice = applied.ask(first.sent)
+    assert twice.state == applied.state
+    assert twice.response.partitions[0].error is Error.INVALID_UPDATE_VERSION
+    waiting = again.hear(twice.response)
+    assert [each.refused for each in waiting.state.pending] == [True]
+    known = waiting.on(MetadataReceived(views.metadata(applied.state))).state
+    assert known.pending == () and known.partitions[0].isr == (1,)
 
 
 def test_metadata_ends_a_pending_change_while_its_answer_is_awaited() -> None:
-    _, broker, _ = cluster(SHIPPED)
-    asked = step(SHIPPED, broker, WISH).state
-    told = step(SHIPPED, asked, read(broker, offset=broker.offset + 1, partition_epoch=1)).state
-    assert told.pending == () and told.awaiting == (Api.ISR,)
-    late = AlterPartitionResponse(partitions=(PartitionResult("t", 0, E.NONE, 1, 0, 2, (1,)),))
-    assert answer(SHIPPED, told, late).state == replace(told, awaiting=())
+    asked = leader(SHIPPED).on(ALONE)
+    newer = asked.on(read(asked, partition_epoch=1))
+    assert newer.state.pending == () and newer.state.awaiting == (Api.ISR,)
+    assert newer.hear(result(partition_epoch=2)).state == replace(newer.state, awaiting=())
+    update = read(asked).update
+    gone = asked.on(MetadataReceived(replace(update, partitions=())))  # the partition is
+    assert gone.state.pending == ()
 
 
-def test_a_partition_that_is_gone_has_no_pending_change() -> None:
-    _, broker, _ = cluster(SHIPPED)
-    asked = step(SHIPPED, broker, WISH).state
-    gone = MetadataUpdate(1, broker.controller_epoch, broker.visible, (), broker.offset + 1)
-    assert step(SHIPPED, asked, MetadataReceived(gone)).state.pending == ()
-
-
-def test_what_is_asked_again_means_the_same_lives_of_its_members() -> None:
-    """A member that has started anew meanwhile need not have what its former life had (KIP-903)."""
-    _, broker, _ = cluster(SHIPPED, replace(LED_BY_1, isr=(1,)))
-    asked = step(SHIPPED, broker, IsrWished((IsrWish("t", 0, (1, 2)),)))
-    given_up = step(SHIPPED, asked.state, RequestTimedOut(Api.ISR)).state
-    restarted = replace(given_up, visible=(VisibleBroker(1, 1), VisibleBroker(2, 99)))
-    assert step(SHIPPED, restarted, IsrWished(())).effects == asked.effects
+def test_what_is_asked_again_means_the_same_processes_of_its_members() -> None:
+    """A member that has restarted meanwhile need not have the log of its previous process (KIP-903)."""
+    asked = leader(SHIPPED, SHRUNK).on(BOTH)
+    restarted = asked.on(TIMED_OUT).but(visible=(VisibleBroker(1, 1), VisibleBroker(2, 99)))
+    assert restarted.on(SEND_PENDING).effects == asked.effects
 
 
 @pytest.mark.parametrize(("version", "lives"), [(3, {2}), (2, {1, 2, 3})])
-def test_who_joins_is_the_life_that_fetched(version: int, lives: set[int]) -> None:
+def test_the_process_that_fetched_joins(version: int, lives: set[int]) -> None:
     """KIP-903: the broker epoch of metadata may be that of a process which has not fetched anything yet."""
-    protocol = replace(SHIPPED, alter_partition_version=version)
-    _, broker, _ = cluster(protocol, replace(LED_BY_1, isr=(1,)))
-    asked = {
-        life: step(protocol, broker, IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),)))
-        for life in (1, 2, 3)
-    }
-    assert {life for life, outcome in asked.items() if outcome.state.pending} == lives
-    assert {life for life, outcome in asked.items() if outcome.effects} == lives
-    assert {outcome.rules for outcome in asked.values()} == {("AISR-7",) if version == 3 else ()}
-    unseen = replace(broker, visible=(VisibleBroker(1, 1),))
-    wish = IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, 2),)),))
-    assert bool(step(protocol, unseen, wish).effects) == (version == 2)
+    before = leader(replace(SHIPPED, alter_partition_version=version), SHRUNK)
+
+    def joins(life: int) -> IsrWished:
+        return IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),))
+
+    asked = {life: before.on(joins(life)) for life in (1, 2, 3)}
+    assert {life for life, after in asked.items() if after.state.pending} == lives
+    assert {life for life, after in asked.items() if after.effects} == lives
+    assert {after.rules for after in asked.values()} == {("AISR-7",) if version == 3 else ()}
+    unseen = before.but(visible=(VisibleBroker(1, 1),))
+    assert bool(unseen.on(joins(2)).effects) == (version == 2)
 
 
-def test_which_life_of_a_member_fetched_keeps_no_member_from_staying() -> None:
-    _, broker, _ = cluster(SHIPPED, Partition("t", 0, (1, 2, 3), (1, 2), leader=1), brokers=(1, 2, 3))
-    wish = IsrWished((IsrWish("t", 0, (1, 2, 3), (IsrMember(2, 9), IsrMember(3, 3))),))
-    assert len(step(SHIPPED, broker, wish).effects) == 1
+def test_a_member_stays_whichever_of_its_processes_fetched() -> None:
+    before = leader(SHIPPED, Partition("t", 0, (1, 2, 3), (1, 2), leader=1), brokers=(1, 2, 3))
+    wanted = IsrWished((IsrWish("t", 0, (1, 2, 3), (IsrMember(2, 9), IsrMember(3, 3))),))
+    assert len(before.on(wanted).effects) == 1
 
 
 def test_metadata_that_is_behind_an_answer_takes_nothing_back() -> None:
-    _, broker, _ = cluster(SHIPPED)
-    asked = step(SHIPPED, broker, WISH).state
-    applied = AlterPartitionResponse(partitions=(PartitionResult("t", 0, E.NONE, 1, 0, 1, (1,)),))
-    done = answer(SHIPPED, asked, applied).state
-    behind = step(SHIPPED, done, read(broker, offset=broker.offset + 1)).state
-    assert behind.partitions == done.partitions and behind.offset == broker.offset + 1
+    asked = leader(SHIPPED).on(ALONE)
+    done = asked.hear(result())
+    behind = done.on(read(asked)).state
+    assert behind.partitions == done.state.partitions and behind.offset == asked.state.offset + 1
 
 
-def test_nobody_asks_before_it_is_registered() -> None:
-    _, broker, _ = cluster(SHIPPED)
-    assert step(SHIPPED, replace(broker, epoch=-1), IsrWished((IsrWish("t", 0, (1,)),))).effects == ()
+@pytest.mark.parametrize("made", [AlterPartitionResponse, result])
+def test_a_node_that_is_behind_is_left(made: Callable[[Error], AlterPartitionResponse]) -> None:
+    asked = leader(SHIPPED).on(ALONE)
+    left = asked.hear(made(Error.NOT_CONTROLLER))
+    assert left.state.controller is None and left.state.pending == asked.state.pending
+    assert left.state.partitions == asked.state.partitions
+    assert isinstance(left.on(ControllerFound(2), SEND_PENDING).effects[0], Send)
 
 
-@pytest.mark.parametrize("top_level", [True, False])
-def test_a_node_that_is_behind_is_left(top_level: bool) -> None:
-    _, broker, _ = cluster(SHIPPED)
-    asked = step(SHIPPED, broker, IsrWished((IsrWish("t", 0, (1,)),))).state
-    response = AlterPartitionResponse(E.NOT_CONTROLLER)
-    if not top_level:
-        response = AlterPartitionResponse(partitions=(PartitionResult("t", 0, E.NOT_CONTROLLER),))
-    told = answer(SHIPPED, asked, response).state
-    assert told.controller is None and told.partitions == broker.partitions and told.pending == asked.pending
-    found = step(SHIPPED, told, ControllerFound(2)).state
-    assert isinstance(step(SHIPPED, found, IsrWished(())).effects[0], Send)
-
-
-# One form's liveness with the other's changes of ISRs.
+# The liveness of one form with the ISR changes of the other.
 
 
 def test_the_draft_with_partition_epochs() -> None:
     """With AlterPartition a late request of the same leader epoch is refused, an inactive member too."""
     protocol = replace(KIP343, isr_changes=IsrChanges.ALTER_PARTITION)
-    controller, broker, _ = cluster(protocol)
-    asked = step(protocol, broker, IsrWished((IsrWish("t", 0, (1,)),)))
-    (sent,) = (each.request for each in asked.effects if isinstance(each, Send))
-    assert sent.epoch == broker.incarnation
-    done, response = ask(protocol, controller, sent)
-    assert response.partitions[0].error is E.NONE
-    _, late = ask(protocol, done.state, sent)
-    assert late.partitions[0].error is E.INVALID_UPDATE_VERSION
-    silent = step(protocol, done.state, SessionExpired(2)).state
-    _, refused = ask(protocol, silent, request(proposal(1, 2, partition_epoch=1), epoch=1))
-    assert refused.partitions[0].error is E.INELIGIBLE_REPLICA
+    sent = leader(protocol).on(ALONE).sent
+    assert sent.epoch == leader(protocol).state.incarnation
+    done = controller(protocol).ask(sent)
+    late = done.ask(sent)
+    refused = done.on(SessionExpired(2)).ask(request(proposal(1, 2, partition_epoch=1), epoch=1))
+    found = [after.response.partitions[0].error for after in (done, late, refused)]
+    assert found == [Error.NONE, Error.INVALID_UPDATE_VERSION, Error.INELIGIBLE_REPLICA]
 
 
 def test_sessions_with_isr_changes_of_the_draft() -> None:
     """Without the checks of KIP-841 a leader takes a fenced replica into the ISR."""
-    protocol: BrokerProtocol = replace(SHIPPED, isr_changes=IsrChanges.ISR_CHANGE)
-    controller, broker, _ = cluster(protocol, replace(LED_BY_1, isr=(1,)))
-    fenced = step(protocol, controller, SessionExpired(2)).state
-    asked = step(protocol, broker, IsrWished((IsrWish("t", 0, (1, 2)),)))
-    (sent,) = (each.request for each in asked.effects if isinstance(each, Send))
-    assert sent.incarnation == views.registration(controller, 1).epoch
-    outcome, response = ask(protocol, fenced, sent)
-    assert response.results == (E.NONE,) and outcome.state.durable.partitions[0].isr == (1, 2)
+    protocol = replace(SHIPPED, isr_changes=IsrChanges.ISR_CHANGE)
+    before = controller(protocol, SHRUNK)
+    sent = leader(protocol, SHRUNK).on(BOTH).sent
+    assert sent.incarnation == views.registration(before.state, 1).epoch
+    after = before.on(SessionExpired(2)).ask(sent)
+    assert after.response.results == (Error.NONE,) and after.partitions[0].isr == (1, 2)

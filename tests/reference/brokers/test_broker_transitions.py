@@ -24,11 +24,10 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, NewController
 from kraftcheck.reference.brokers.starting import starting
-from kraftcheck.reference.brokers.step import step
 from kraftcheck.reference.brokers.transitions import BrokerChange, held_by_controller, state_of_process, taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.spec import BrokerTransition
-from tests.reference.brokers.broker_steps import cluster
+from tests.reference.brokers.broker_steps import controller
 from tests.reference.brokers.test_broker_rules import worlds
 
 FORGETFUL = replace(KIP343, rebuilds_incarnations=False)
@@ -81,11 +80,9 @@ SELDOM: list[tuple[str, BrokerProtocol, list[Any]]] = [
 
 def direct(protocol: BrokerProtocol, events: list[Any]) -> tuple[tuple[BrokerChange, ...], tuple[str, ...]]:
     """What the last of ``events`` changes, and the rules that decide in it."""
-    controller, _, _ = cluster(protocol)
-    for event in events[:-1]:
-        controller = step(protocol, controller, event).state
-    last = step(protocol, controller, events[-1])
-    return taken(protocol, controller, events[-1], last.state), last.rules
+    before = controller(protocol).on(*events[:-1])
+    last = before.on(events[-1])
+    return taken(protocol, before.state, events[-1], last.state), last.rules
 
 
 @pytest.mark.parametrize(("row", "protocol", "events"), SELDOM, ids=[row for row, _, _ in SELDOM])
@@ -117,13 +114,13 @@ def test_a_process_begins_as_the_tables_say() -> None:
 
 
 @pytest.mark.parametrize(("protocol", "state"), [(KIP343, "Unknown"), (SHIPPED, "Unregistered")])
-def test_a_broker_that_nobody_has_heard_of(protocol: BrokerProtocol, state: str) -> None:
-    assert held_by_controller(cluster(protocol)[0], 9) == state
+def test_a_broker_without_a_heartbeat_or_a_registration(protocol: BrokerProtocol, state: str) -> None:
+    assert held_by_controller(controller(protocol).state, 9) == state
 
 
-def test_between_two_controllers_the_draft_holds_nobody_to_be_anything() -> None:
-    controller, _, _ = cluster(KIP343)
-    gone = step(KIP343, controller, Failover(None))
+def test_between_two_controllers_the_draft_knows_no_state_of_a_broker() -> None:
+    before = controller(KIP343)
+    gone = before.on(Failover(None))
     assert held_by_controller(gone.state, 1) == "Unknown"
-    assert taken(KIP343, controller, Failover(None), gone.state) == ()
-    assert held_by_controller(step(SHIPPED, cluster(SHIPPED)[0], Failover(None)).state, 1) == "Unfenced"
+    assert taken(KIP343, before.state, Failover(None), gone.state) == ()
+    assert held_by_controller(controller(SHIPPED).on(Failover(None)).state, 1) == "Unfenced"
