@@ -13,9 +13,12 @@ from enum import Enum
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kraftcheck.engine.components import NETWORKX_EDGES, strong_components
 from kraftcheck.engine.edges import Edges, Mask, Numbers
+from kraftcheck.engine.sparse import connected_components, csr_array
+
+Ends = NDArray[Any]
 
 #: The number of pairs of a state and an account that are tried for a shortest cycle.
 MOST_PAIRS = 200_000
@@ -72,22 +75,26 @@ class Fair:
     inside: Mask
 
 
-def fair_states(
-    edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, *, most: int | None = None
-) -> Fair:
-    """The states of ``alive`` that lie on a cycle that meets ``demands`` (or where a behaviour may stay).
+def strong_components(size: int, sources: Ends, targets: Ends) -> Numbers:
+    """The number of the strongly connected component of each of ``size`` states; 0 is the first one.
 
-    ``most``: the number of edges, of all rounds together, up to which networkx computes the components
-    (``NETWORKX_EDGES``).
+    scipy walks the arrays themselves (Pearce, "An improved algorithm for finding the strongly connected
+    components of a directed graph", 2005).
     """
+    matrix = csr_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(size, size))
+    _, component = connected_components(matrix, directed=True, connection="strong")
+    numbers: Numbers = component.astype(np.int64)
+    return numbers
+
+
+def fair_states(edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask) -> Fair:
+    """The states of ``alive`` that lie on a cycle that meets ``demands`` (or where a behaviour may stay)."""
     alive = alive.copy()
-    left = NETWORKX_EDGES if most is None else most
     while True:
         edges.watch("looks for fair cycles")
         between = np.flatnonzero(alive[edges.sources] & alive[edges.targets])
         sources, targets = edges.sources[between], edges.targets[between]
-        component = strong_components(edges.size, sources, targets, most=left)
-        left -= len(between)
+        component = strong_components(edges.size, sources, targets)
         inner = between[component[sources] == component[targets]]
         dead = _lacking(edges, demands, alive, may_stay, component, inner) & alive
         if not dead.any():

@@ -146,7 +146,6 @@ def check_eventually(
     when: Goal | None = None,
     stuttering: bool = True,
     through: Mask | None = None,
-    most: int | None = None,
     budgets: Sequence[int] = (),
     owed: Owed = always,
 ) -> Lasso | None:
@@ -155,15 +154,14 @@ def check_eventually(
     With ``when``: if every fair behaviour reaches ``goal`` from every reachable state that satisfies ``when``
     on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a state
     only if that has no step to another state, or a step to itself. ``through``: only behaviours count that
-    take one of these edges of the graph (a mask) forever. ``most``: see
-    :func:`~kraftcheck.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost. A
-    step that costs a spent one is still owed where ``owed`` holds: a lasso without it is returned
+    take one of these edges of the graph (a mask) forever. ``budgets``: the numbers of those that fair steps
+    cost. A step that costs a spent one is still owed where ``owed`` holds: a lasso without it is returned
     (``Lasso.withheld``) only if there is no other. Check safety first: a state that breaks an invariant has
     no successors here and looks like a deadlock, and so may a state whose steps the constraints prune.
     """
     found = lassos(
         graph, goal, fairness,
-        when=when, stuttering=stuttering, through=through, most=most, budgets=budgets, owed=owed,
+        when=when, stuttering=stuttering, through=through, budgets=budgets, owed=owed,
     )  # fmt: skip
     return next(found, None)
 
@@ -176,7 +174,6 @@ def lassos(
     when: Goal | None = None,
     stuttering: bool = True,
     through: Mask | None = None,
-    most: int | None = None,
     budgets: Sequence[int] = (),
     owed: Owed = always,
 ) -> Iterator[Lasso]:
@@ -187,10 +184,10 @@ def lassos(
     edges, far = waiting.edges, waiting.far
     demands = _demands(graph, edges, fairness, through)
     may_stay = np.ones(graph.size, bool) if stuttering else edges.looping | (np.diff(edges.starts) == 0)
-    fair = fair_states(edges, list(demands.values()), far >= 0, may_stay, most=most)
+    fair = fair_states(edges, list(demands.values()), far >= 0, may_stay)
     unpaid = unpaid_steps(graph, fairness, budgets, fair.alive, owed)
     more = demands | _also_owed(graph, fairness, demands, unpaid)
-    owing = fair_states(edges, list(more.values()), fair.alive, may_stay, most=most) if unpaid else fair
+    owing = fair_states(edges, list(more.values()), fair.alive, may_stay) if unpaid else fair
     if owing.alive.any() or not fair.alive.any():
         demands, fair = more, owing
     for end, cycle in _ends_and_cycles(edges, list(demands.values()), far, fair):
