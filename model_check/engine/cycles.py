@@ -87,8 +87,8 @@ def strong_components(size: int, sources: Ends, targets: Ends) -> Numbers:
     return numbers
 
 
-def fair_states(edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask) -> Fair:
-    """The states of ``alive`` that lie on a cycle that meets ``demands`` (or where a behaviour may stay)."""
+def fair_states(edges: Edges, demands: Sequence[Demand], alive: Mask) -> Fair:
+    """The states of ``alive`` that lie on a cycle that meets ``demands``, an empty one included."""
     alive = alive.copy()
     while True:
         edges.watch("looks for fair cycles")
@@ -96,7 +96,7 @@ def fair_states(edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: 
         sources, targets = edges.sources[between], edges.targets[between]
         component = strong_components(edges.size, sources, targets)
         inner = between[component[sources] == component[targets]]
-        dead = _lacking(edges, demands, alive, may_stay, component, inner) & alive
+        dead = _lacking(edges, demands, alive, component, inner) & alive
         if not dead.any():
             inside = np.zeros(len(edges.sources), bool)
             inside[inner] = True
@@ -105,13 +105,11 @@ def fair_states(edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: 
 
 
 def _lacking(
-    edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, component: Numbers, inner: Numbers
+    edges: Edges, demands: Sequence[Demand], alive: Mask, component: Numbers, inner: Numbers
 ) -> Mask:
     """The states that a fair cycle cannot go through, given the current components."""
     count = int(component.max(initial=-1)) + 1
-    moves = np.zeros(count, bool)
-    moves[component[edges.sources[inner]]] = True
-    dead: Mask = ~moves[component] & ~may_stay
+    dead: Mask = np.zeros(edges.size, bool)
     names = int(edges.labels.max(initial=0)) + 1
     pairs = np.unique(component[edges.sources[inner]] * names + edges.labels[inner])
     for each in demands:

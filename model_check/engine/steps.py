@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System, Violation
+from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +195,3 @@ def replay(
         state = step.target
         trace.append((wanted, step.outcome, state))
     return trace
-
-
-def confirms(system: System, violation: Violation) -> bool:
-    """Whether re-executing ``violation.path`` really ends in a violation of ``violation.property``."""
-    trace = replay(system, violation.path, violation.initial)
-    if not trace:
-        return violation.property in broken_invariants(system, initial_states(system)[violation.initial])
-    before = trace[-2][2] if len(trace) > 1 else initial_states(system)[violation.initial]
-    last = next(s for s in steps(system, before) if s.path == trace[-1][0])
-    # The target of a violating transition is not a state of the model, so no invariant is judged on it.
-    return violation.property in (last.violations or broken_invariants(system, last.target))

@@ -14,9 +14,10 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.layers import collect_layers
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.simplest import simplest
-from kraftcheck.engine.steps import Step, broken_invariants, confirms, initial_states, steps
+from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import Exploration, GlobalState, Limits, PathStep, Violation
 from tests.engine.random_systems import random_system
+from tests.engine.replayed import confirms
 from tests.examples import examples
 
 FAULTS = frozenset({"a"})
