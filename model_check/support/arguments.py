@@ -34,6 +34,19 @@ def thread_count(text: str) -> int:
     return wanted
 
 
+def add_json(parser: argparse.ArgumentParser, what: str = "print machine-readable output") -> None:
+    """The option ``--json``."""
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that explore mutants: processes, and seconds for each exploration."""
+    jobs = "processes (default: cores)"
+    parser.add_argument("--jobs", type=thread_count, default=cores(), metavar="N", help=jobs)
+    seconds = "for one exploration (default: 120)"
+    parser.add_argument("--timeout", type=positive, default=120, metavar="S", help=seconds)
+
+
 def cores() -> int:
     """How many processes can run at a time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -33,6 +33,11 @@ def versioned(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
     return head | {key: value for key, value in data.items() if key not in head}
 
 
+def print_output(name: str, data: Mapping[str, Any], *, indent: int | None = None) -> None:
+    """Print ``data`` as the output ``name``, on one line unless it has an ``indent``."""
+    print(json.dumps(versioned(name, data), indent=indent), flush=True)
+
+
 def schema(name: str) -> dict[str, Any]:
     """The JSON Schema (2020-12) of the output ``name``."""
     output = outputs()[name]

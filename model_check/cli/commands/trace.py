@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from kraftcheck.checking import findings
+from kraftcheck.support.arguments import add_json
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -52,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument("-v", "--verbose", action="store_true", help="all effects and changed fields")
     again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")
     again.add_argument("file", metavar="FILE", help="a trace file ('-': standard input)")
-    again.add_argument("--json", action="store_true", help="print machine-readable output")
+    add_json(again)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,15 +88,8 @@ def _replay(arguments: argparse.Namespace) -> int:
     trace = _load(arguments.file, "give a trace file, which 'kraftcheck check --traces DIR' writes")
     difference = replay(trace)
     if arguments.json:
-        data = None
-        if difference is not None:
-            data = {
-                "step": difference.step,
-                "field": difference.field,
-                "recorded": difference.recorded,
-                "now": difference.now,
-            }
-        print(json.dumps(versioned("replay", {"steps": len(trace.steps), "difference": data})))
+        data = None if difference is None else asdict(difference)
+        print_output("replay", {"steps": len(trace.steps), "difference": data})
     elif difference is None:
         print(f"The reference takes all {len(trace.steps)} steps as recorded{_ends(trace)}.")
     else:
