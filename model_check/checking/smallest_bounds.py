@@ -41,11 +41,10 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """All bounds, the scenario with the smallest ones, and the number of explorations to find them."""
+    """All bounds, and the scenario with the smallest ones."""
 
     bounds: tuple[Lowered, ...]
     scenario: Scenario
-    explored: int
 
 
 #: Whether a property is violated in a scenario; ``None`` if more had to be explored than the limits allow.
@@ -98,12 +97,10 @@ class _Lowering:
     def __init__(self, scenario: Scenario, violates: Violates) -> None:
         self.scenario = scenario
         self.open: set[Key] = set()
-        self.explored = 0
         self._violates = violates
 
     def violates(self, candidate: Scenario) -> bool | None:
         """Whether the property is violated there; it is not if the scenario contradicts itself."""
-        self.explored += 1
         try:
             return self._violates(candidate)
         except DiskError:
@@ -171,7 +168,7 @@ def used(scenario: Scenario, violation: Violation) -> Scenario:
 
 
 def smallest_bounds(
-    scenario: Scenario, violation: Violation, *, watch: Watch | None = None, threads: int = 1
+    scenario: Scenario, violation: Violation, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
     """Lower each bound of ``scenario`` by itself, repeatedly, as long as ``violation.property`` is still
     violated: in the result no single bound can be smaller.
@@ -187,7 +184,7 @@ def smallest_bounds(
 
 
 def smallest_bounds_of_eventually(
-    scenario: Scenario, violated: Judged, *, watch: Watch | None = None, threads: int = 1
+    scenario: Scenario, violated: Judged, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
     """The same for an *eventually* property: each bound is lowered from its value in the scenario.
 
@@ -210,4 +207,4 @@ def _lowered(scenario: Scenario, lowering: _Lowering, keys: list[Key]) -> Smalle
         )
         for key in keys
     )
-    return Smallest(bounds, lowering.scenario, lowering.explored)
+    return Smallest(bounds, lowering.scenario)
