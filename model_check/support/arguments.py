@@ -6,6 +6,8 @@ import argparse
 import os
 import re
 
+#: Parsers, and groups of options that exclude each other.
+Adding = argparse.ArgumentParser | argparse._MutuallyExclusiveGroup
 MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
@@ -34,9 +36,9 @@ def thread_count(text: str) -> int:
     return wanted
 
 
-def add_json(parser: argparse.ArgumentParser, what: str = "print machine-readable output") -> None:
-    """The option ``--json``."""
-    parser.add_argument("--json", action="store_true", help=what)
+def flag(parser: Adding, *names: str, says: str) -> None:
+    """An option without a value, and its help."""
+    parser.add_argument(*names, action="store_true", help=says)
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:

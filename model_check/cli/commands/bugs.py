@@ -14,7 +14,7 @@ from kraftcheck import spec
 from kraftcheck.checking.mutation import campaign, historical_bugs
 from kraftcheck.checking.mutation.campaign import Result, Status, exit_status
 from kraftcheck.checking.mutation.historical_bugs import Bug
-from kraftcheck.support.arguments import add_jobs, add_json
+from kraftcheck.support.arguments import add_jobs, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
@@ -30,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "1 one is not, 3 undetermined."
     )
     parser.add_argument("bugs", nargs="*", metavar="BUG", help="KAFKA-10527, or 10527")
-    add_json(parser)
-    parser.add_argument("--markdown", action="store_true", help="run all mutants and print the page")
+    flag(parser, "--json", says="print machine-readable output")
+    flag(parser, "--markdown", says="run all mutants and print the page")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="for --markdown; default: standard output"
     )

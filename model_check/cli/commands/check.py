@@ -26,7 +26,7 @@ from kraftcheck.checking.violations import in_words, more_data
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
-from kraftcheck.support.arguments import add_json, byte_count, positive, thread_count
+from kraftcheck.support.arguments import byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -50,14 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE",
         help="scenarios ('brokers-*': all so named); default: those tagged 'ci'",
     )
-    parser.add_argument(
-        "--list", action="store_true", help="list scenarios (default: all that are shipped) and stop"
-    )
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="explore large scenarios too, and those whose result cannot have changed",
-    )
+    flag(parser, "--list", says="list scenarios (default: all that are shipped) and stop")
+    flag(parser, "--all", says="explore large scenarios too, and those whose result cannot have changed")
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
@@ -80,9 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="skip other orders of steps that commute (default: yes, but not with symmetry)",
     )
-    parser.add_argument(
-        "--keep-going", action="store_true", help="continue after the first violated property"
-    )
+    flag(parser, "--keep-going", says="continue after the first violated property")
     parser.add_argument(
         "--checkpoint",
         type=Path,
@@ -96,10 +88,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="save progress at most every S seconds (default: 60)",
     )
-    parser.add_argument(
+    flag(
+        parser,
         "--coverage",
-        action="store_true",
-        help="report which rules, transitions and guards of the reference the steps exercise",
+        says="report which rules, transitions and guards of the reference the steps exercise",
     )
     parser.add_argument(
         "--causes",
@@ -107,15 +99,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="show counterexamples, up to N of each property, one for each cause",
     )
-    parser.add_argument(
+    flag(
+        parser,
         "--smallest-bounds",
-        action="store_true",
-        help="show for each violated property the smallest bounds that still show it, and of "
-        "check.serves-at-most the smallest that holds",
+        says=(
+            "show for each violated property the smallest bounds that still show it, and of "
+            "check.serves-at-most the smallest that holds"
+        ),
     )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
-    add_json(parser, "one JSON object a scenario on standard output")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples too")
+    flag(parser, "--json", says="one JSON object a scenario on standard output")
+    flag(parser, "-v", "--verbose", says="show expected counterexamples too")
 
 
 def run(arguments: argparse.Namespace) -> int:

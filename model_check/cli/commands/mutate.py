@@ -12,7 +12,7 @@ from kraftcheck.checking.mutation import campaign, catalogue
 from kraftcheck.checking.mutation.campaign import Result, Run, Status, exit_status
 from kraftcheck.checking.mutation.catalogue import Mutant, choose
 from kraftcheck.impact import own_edit
-from kraftcheck.support.arguments import add_jobs, add_json
+from kraftcheck.support.arguments import add_jobs, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.outputs import print_output
@@ -47,12 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="judge an edit of your own instead: a unified diff of the reference ('-': standard input)",
     )
-    parser.add_argument("--list", action="store_true", help="list the mutants and stop")
+    flag(parser, "--list", says="list the mutants and stop")
     add_jobs(parser)
-    add_json(parser, "one JSON object a mutant on standard output")
-    parser.add_argument(
-        "-v", "--trace", action="store_true", help="print the edits and the shortest counterexamples"
-    )
+    flag(parser, "--json", says="one JSON object a mutant on standard output")
+    flag(parser, "-v", "--trace", says="print the edits and the shortest counterexamples")
 
 
 def run(arguments: argparse.Namespace) -> int:
