@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.edges import Edges, Mask, Numbers
 from kraftcheck.engine.sparse import connected_components, csr_array
+from kraftcheck.engine.steps import back
 
 Ends = NDArray[Any]
 
@@ -198,7 +199,7 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
             for edge, target in _moves(edges, state, inside):
                 after = (target, *account.at(target, paid | account.by(edge), owes))
                 if target == start and not account.left(after[1], after[2]):
-                    return _path_back(came, pair, edge)
+                    return [*back(came, pair), edge]
                 if after not in came:
                     came[after] = (pair, edge)
                     following.append(after)
@@ -206,20 +207,6 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
             return None
         level = following
     return None
-
-
-def _path_back(
-    came: dict[tuple[int, int, int], tuple[tuple[int, int, int], int] | None],
-    pair: tuple[int, int, int],
-    last: int,
-) -> list[int]:
-    path = [last]
-    entry = came[pair]
-    while entry is not None:
-        pair, edge = entry
-        path.append(edge)
-        entry = came[pair]
-    return path[::-1]
 
 
 def _greedy(edges: Edges, demands: Sequence[Demand], start: int, here: Mask, inside: Mask) -> list[int]:

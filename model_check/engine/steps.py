@@ -18,10 +18,14 @@ bounded model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System
+
+N = TypeVar("N", bound=Hashable)
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +199,12 @@ def replay(
         state = step.target
         trace.append((wanted, step.outcome, state))
     return trace
+
+
+def back(came_from: Mapping[N, tuple[N, S] | None], node: N) -> list[S]:
+    """The steps to ``node`` from the first node of a search, which came from none."""
+    found = []
+    while (entry := came_from[node]) is not None:
+        node, step = entry
+        found.append(step)
+    return found[::-1]
