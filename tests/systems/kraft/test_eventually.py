@@ -249,7 +249,7 @@ def test_a_behaviour_that_ends_where_no_process_runs_is_shown() -> None:
 @pytest.mark.parametrize("limit", ["max_states", "max_memory", "max_seconds"])
 def test_a_graph_beyond_a_limit_says_which(limit: str) -> None:
     with pytest.raises(IncompleteGraphError) as raised:
-        collect_graph(build(changed("ping-pong")), **cast(dict[str, Any], {limit: 0}))
+        collect_graph(build(changed("ping-pong")), limits=Limits(**cast(dict[str, Any], {limit: 0})))
     assert raised.value.limit == limit
 
 
