@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from kraftcheck.checking.run import check
-from kraftcheck.engine.explorer import explore
+from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.steps import initial_states, replay
-from kraftcheck.engine.system import System, Verdict, Violation
+from kraftcheck.engine.system import Violation
 from kraftcheck.engine.watch import Watch
 from kraftcheck.support.errors import DiskError, InputError
 from kraftcheck.systems.kind import Judged
@@ -51,44 +50,22 @@ class Smallest:
 Violates = Callable[[Scenario], bool | None]
 
 
-def _violates(violated: str, watch: Watch, threads: int) -> Violates:
+def _violates(shows: Callable[[CheckResult], bool], watch: Watch, threads: int) -> Violates:
     def violates(candidate: Scenario) -> bool | None:
-        limits = watch.rest(max_states=MOST_STATES)
-        system = cast(System, kind_of(candidate).build(candidate))
         for keep_going in (False, True):
-            found = explore(
-                system,
+            found = check(
+                candidate,
                 threads=threads,
-                limits=limits,
+                limits=watch.rest(max_states=MOST_STATES),
                 keep_going=keep_going,
                 progress=watch.progress("smallest bounds"),
             )
-            if violated in {violation.property for violation in found.violations}:
+            if shows(found):
                 return True
-            if found.verdict is not Verdict.VIOLATED or not found.violations:
+            if not found.exploration.violations:
                 # With other violations first, the search has stopped too early to decide.
                 break
         return None if found.limit is not None else False
-
-    return violates
-
-
-def _never_reaches(violated: Judged, watch: Watch, threads: int) -> Violates:
-    """Whether an *eventually* property is violated, and by a cycle if the original counterexample has one."""
-
-    def violates(candidate: Scenario) -> bool | None:
-        found = check(
-            candidate,
-            threads=threads,
-            limits=watch.rest(max_states=MOST_STATES),
-            progress=watch.progress("smallest bounds"),
-        )
-        if found.undetermined:
-            return None
-        return any(
-            each.name == violated.name and each.violated and (each.lasso is None) == (violated.lasso is None)
-            for each in found.judged
-        )
 
     return violates
 
@@ -175,8 +152,13 @@ def smallest_bounds(
 
     The bounds that the counterexample does not use are lowered first, together. Raises KeyboardInterrupt.
     """
-    scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)()})
-    lowering = _Lowering(scenario, _violates(violation.property, watch or Watch(), threads))
+    alone = scenario.check.model_copy(update={"eventually": ()})
+    scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)(), "check": alone})
+
+    def shows(found: CheckResult) -> bool:
+        return violation.property in found.violated
+
+    lowering = _Lowering(scenario, _violates(shows, watch or Watch(), threads))
     begin = used(scenario, violation)
     if begin == scenario or lowering.violates(begin):
         lowering.scenario = begin
@@ -191,7 +173,13 @@ def smallest_bounds_of_eventually(
     A network or a bound on epochs that is too small to judge the property is no smaller bound. The timers
     stay: if none expires, a behaviour that stays in its state is fair.
     """
-    lowering = _Lowering(scenario, _never_reaches(violated, watch or Watch(), threads))
+
+    def shows(found: CheckResult) -> bool:
+        """Whether it is violated, and by a cycle if the original counterexample has one."""
+        alike = [each for each in found.judged if each.name == violated.name and each.violated]
+        return any((each.lasso is None) == (violated.lasso is None) for each in alike)
+
+    lowering = _Lowering(scenario, _violates(shows, watch or Watch(), threads))
     return _lowered(scenario, lowering, [key for key in _keys(scenario) if key != TIMERS])
 
 
