@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
+
+from kraftcheck.support.arguments import cores
 
 
 def description() -> dict[str, str]:
     """Cores, processor, memory, and the versions of what the speed depends on."""
     return {
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cores": str(cores()),
         "load": _load(),
         "processor": _processor(),
         "memory": _memory(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "numba": _version("numba"),
-        "numpy": _version("numpy"),
+        "numba": version("numba"),
+        "numpy": version("numpy"),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _load() -> str:

@@ -1,13 +1,11 @@
-"""The measurements: what is run, how often, and how the figures are taken from it.
+"""The engine's figures, measured together with its yardstick, the reference explorer.
 
-A rate says little across machines and days, so the engine is measured together with its yardstick, the
-reference explorer, in the same process on the same scenario. The runs of one round follow each other
-closely; a ratio is taken inside a round, and the figure reported is the median over the rounds.
+A rate says little across machines and days, so both run in the same process on the same scenario. The runs
+of one round follow each other closely; a ratio is taken inside a round, and a figure is the median over them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
@@ -21,14 +19,32 @@ from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.symmetry import symmetric
 from kraftcheck.systems.kraft.system import KRaftSystem
 
-THREADS = (1, 2)
+#: The runs of a round by name: the engine with empty tables and with those of the run before, by threads; the
+#: reference explorer; and, where voters may be renamed, all states ("whole") and those up to renaming.
+Round = dict[str, Exploration]
+
+RATE = "distinct states/s"
+_SPEEDS = {
+    "engine_1": "engine, 1 thread",
+    "engine_2": "engine, 2 threads",
+    "filled_1": "engine, 1 thread, tables filled before",
+    "filled_2": "engine, 2 threads, tables filled before",
+    "reference": "reference explorer (plain Python, full states)",
+}
+#: Quotients of two of these speeds.
+_RATIOS = (
+    ("engine_1_to_reference", "engine, 1 thread : reference explorer", "engine_1", "reference"),
+    ("engine_2_to_reference", "engine, 2 threads : reference explorer", "engine_2", "reference"),
+    ("filled_1_to_reference", "1 thread, filled : reference explorer", "filled_1", "reference"),
+    ("filled_2_to_reference", "2 threads, filled : reference explorer", "filled_2", "reference"),
+    ("two_to_one_cold", "2 threads : 1 thread", "engine_2", "engine_1"),
+    ("two_to_one", "2 threads : 1 thread, filled", "filled_2", "filled_1"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured: rounds, and the distinct states of a run of the engine and of the reference
-    explorer.
-    """
+    """Rounds, and the distinct states of a run of the engine and of the reference explorer."""
 
     engine_states: int = 50_000_000
     reference_states: int = 2_000
@@ -36,18 +52,6 @@ class Plan:
 
 
 QUICK = Plan(engine_states=10_000, reference_states=200, rounds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round: the engine with empty tables and with the tables of the run before, by threads; the
-    reference explorer; and, where voters may be renamed, all states and those up to renaming (one thread).
-    """
-
-    cold: dict[int, Exploration]
-    filled: dict[int, Exploration]
-    reference: Exploration
-    symmetry: tuple[Exploration, Exploration] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,162 +64,80 @@ class Figure:
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """Everything that was measured on ``scenario``."""
-
-    scenario: str
-    plan: Plan
-    rounds: tuple[Round, ...]
-    growth: int
-    """Growth of the process's resident memory during the first engine run, in bytes."""
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """The figures, in the order in which they are reported."""
-        return (*self._rates(), *self._ratios(), *self._reductions(), *self._counts(), *self._bytes())
-
-    def _over_rounds(self, value: Callable[[Round], float]) -> float:
-        return median(value(one) for one in self.rounds)
-
-    def _rates(self) -> list[Figure]:
-        rates: list[tuple[str, str, Callable[[Round], float]]] = [
-            ("engine_1", "engine, 1 thread", lambda r: rate(r.cold[1])),
-            ("engine_2", "engine, 2 threads", lambda r: rate(r.cold[2])),
-            ("filled_1", "engine, 1 thread, tables filled before", lambda r: rate(r.filled[1])),
-            ("filled_2", "engine, 2 threads, tables filled before", lambda r: rate(r.filled[2])),
-            ("reference", "reference explorer (plain Python, full states)", lambda r: rate(r.reference)),
-        ]
-        return [Figure(key, label, self._over_rounds(of), "distinct states/s") for key, label, of in rates]
-
-    def _ratios(self) -> list[Figure]:
-        def to_reference(found: Callable[[Round], Exploration]) -> Callable[[Round], float]:
-            return lambda r: rate(found(r)) / rate(r.reference)
-
-        ratios: list[tuple[str, str, Callable[[Round], float]]] = [
-            (f"{key}_to_reference", f"{label} : reference explorer", to_reference(found))
-            for key, label, found in (
-                ("engine_1", "engine, 1 thread", lambda r: r.cold[1]),
-                ("engine_2", "engine, 2 threads", lambda r: r.cold[2]),
-                ("filled_1", "1 thread, filled", lambda r: r.filled[1]),
-                ("filled_2", "2 threads, filled", lambda r: r.filled[2]),
-            )
-        ]
-        ratios += [
-            ("two_to_one_cold", "2 threads : 1 thread", lambda r: rate(r.cold[2]) / rate(r.cold[1])),
-            ("two_to_one", "2 threads : 1 thread, filled", lambda r: rate(r.filled[2]) / rate(r.filled[1])),
-        ]
-        return [Figure(key, label, self._over_rounds(of), "times") for key, label, of in ratios]
-
-    def _reductions(self) -> list[Figure]:
-        """How many steps were left out that commute; how many states one stands for up to renaming, and what
-        generating one costs more for that.
-        """
-        engine = self.rounds[0].cold[1]
-        steps = (engine.generated + engine.skipped) / engine.generated
-        left_out = Figure("partial_order_factor", "steps there are : generated", steps, "times")
-        pairs = [one.symmetry for one in self.rounds if one.symmetry is not None]
-        if not pairs:
-            return [left_out]
-        factor = median(reduced.states / reduced.distinct for _, reduced in pairs)
-        cost = median(cost_of(reduced) / cost_of(whole) for whole, reduced in pairs)
-        return [
-            left_out,
-            Figure("symmetry_factor", "states up to renaming of voters: all", factor, "states/state"),
-            Figure("symmetry_cost", "time per generated state, symmetry : none", cost, "times"),
-        ]
-
-    def _counts(self) -> list[Figure]:
-        engine, reference = self.rounds[0].cold[1], self.rounds[0].reference
-        return [
-            Figure("engine_states", "states per engine run", engine.distinct, "distinct states"),
-            Figure(
-                "reference_states",
-                "states per reference explorer run",
-                reference.distinct,
-                "distinct states",
-            ),
-            Figure(
-                "engine_calls",
-                "reference calls per state, engine",
-                engine.calls / engine.distinct,
-                "calls/distinct state",
-            ),
-            Figure(
-                "reference_calls",
-                "reference calls per state, reference explorer",
-                reference.calls / reference.distinct,
-                "calls/distinct state",
-            ),
-        ]
-
-    def _bytes(self) -> list[Figure]:
-        engine = self.rounds[0].cold[1]
-        return [
-            Figure(
-                "visited_bytes",
-                "visited set (fingerprints, free slots included)",
-                engine.visited_bytes / engine.distinct,
-                "bytes/distinct state",
-            ),
-            Figure(
-                "resident_bytes",
-                "growth of resident memory, first run (tables and frontier included)",
-                self.growth / engine.distinct,
-                "bytes/distinct state",
-            ),
-        ]
-
-
 def rate(found: Exploration) -> float:
     """Distinct states per second."""
     return found.distinct / max(found.seconds, 1e-9)
 
 
-def cost_of(found: Exploration) -> float:
+def _cost(found: Exploration) -> float:
     """Seconds per generated state."""
     return found.seconds / max(found.generated, 1)
 
 
-def measure(scenario: KRaftScenario, plan: Plan) -> Measurement:
-    """Measure the engine on ``scenario``. Compilation and first-touch costs are paid before."""
+def figures(scenario: KRaftScenario, plan: Plan) -> list[Figure]:
+    """The figures of the engine on ``scenario``. Compilation and first-touch costs are paid before."""
     system = build(scenario)
-    for threads in THREADS:
+    for threads in (1, 2):
         _engine(system, threads, min(plan.engine_states, 5_000), None)
     before = resident_bytes()
-    rounds = []
-    growth = 0
-    for number in range(plan.rounds):
-        one = _round(system, scenario, plan)
-        rounds.append(one)
-        if number == 0:
-            growth = max(0, one.cold[1].peak_memory - before)
-    return Measurement(scenario.name, plan, tuple(rounds), growth)
+    rounds = [_round(system, scenario, plan) for _ in range(plan.rounds)]
+    engine, reference = rounds[0]["engine_1"], rounds[0]["reference"]
+    states, each = "distinct states", "bytes/distinct state"
+    found = [
+        Figure(key, label, median(rate(one[key]) for one in rounds), RATE) for key, label in _SPEEDS.items()
+    ]
+    for key, label, over, under in _RATIOS:
+        quotient = median(rate(one[over]) / rate(one[under]) for one in rounds)
+        found.append(Figure(key, label, quotient, "times"))
+    left_out = (engine.generated + engine.skipped) / engine.generated
+    found.append(Figure("partial_order_factor", "steps there are : generated", left_out, "times"))
+    if "renamed" in rounds[0]:
+        factor = median(one["renamed"].states / one["renamed"].distinct for one in rounds)
+        cost = median(_cost(one["renamed"]) / _cost(one["whole"]) for one in rounds)
+        label = "states up to renaming of voters: all"
+        found.append(Figure("symmetry_factor", label, factor, "states/state"))
+        label = "time per generated state, symmetry : none"
+        found.append(Figure("symmetry_cost", label, cost, "times"))
+    for key, label, run in (("engine", "engine", engine), ("reference", "reference explorer", reference)):
+        found.append(Figure(f"{key}_states", f"states per {label} run", run.distinct, states))
+    for key, label, run in (("engine", "engine", engine), ("reference", "reference explorer", reference)):
+        calls = run.calls / run.distinct
+        label = f"reference calls per state, {label}"
+        found.append(Figure(f"{key}_calls", label, calls, "calls/distinct state"))
+    label = "visited set (fingerprints, free slots included)"
+    found.append(Figure("visited_bytes", label, engine.visited_bytes / engine.distinct, each))
+    growth = max(0, engine.peak_memory - before) / engine.distinct
+    label = "growth of resident memory, first run (tables and frontier included)"
+    return [*found, Figure("resident_bytes", label, growth, each)]
 
 
 def _round(system: KRaftSystem, scenario: KRaftScenario, plan: Plan) -> Round:
-    cold, filled = {}, {}
-    for threads in THREADS:
+    found = {}
+    for threads in (1, 2):
         tables = Tables(system)
-        cold[threads] = _engine(system, threads, plan.engine_states, tables)
-        filled[threads] = _engine(system, threads, plan.engine_states, tables)
-    reference, _ = explore_naively(system, Limits(max_states=plan.reference_states), keep_going=True)
-    return Round(cold, filled, reference, _with_symmetry(scenario, plan))
+        for kind in ("engine", "filled"):
+            found[f"{kind}_{threads}"] = _engine(system, threads, plan.engine_states, tables)
+    limits = Limits(max_states=plan.reference_states)
+    found["reference"], _ = explore_naively(system, limits, keep_going=True)
+    return found | _with_symmetry(scenario, plan)
 
 
-def _with_symmetry(scenario: KRaftScenario, plan: Plan) -> tuple[Exploration, Exploration] | None:
-    """All states of ``scenario``, and those up to renaming of voters; ``None`` where that is refused."""
+def _with_symmetry(scenario: KRaftScenario, plan: Plan) -> Round:
+    """All states of ``scenario``, and those up to renaming of voters, unless that is refused."""
     environment = scenario.environment.model_copy(update={"sends": "any-order"})
     chosen = scenario.model_copy(update={"environment": environment})
-    whole, reduced = build(chosen), build(chosen)
+    whole, renamed = build(chosen), build(chosen)
     try:
-        symmetric(reduced, chosen)
+        symmetric(renamed, chosen)
     except InputError:
-        return None
-    tables = [Tables(system) for system in (whole, reduced)]
+        return {}
+    tables = {"whole": Tables(whole), "renamed": Tables(renamed)}
     for _ in range(2):
-        runs = [_engine(each.system, 1, plan.engine_states // 4, each, whole=True) for each in tables]
-    return runs[0], runs[1]
+        runs = {
+            name: _engine(each.system, 1, plan.engine_states // 4, each, whole=True)
+            for name, each in tables.items()
+        }
+    return runs
 
 
 def _engine(

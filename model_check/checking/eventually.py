@@ -65,10 +65,7 @@ def graph_of(
         graph = collect_graph(
             system,
             threads=threads,
-            max_states=limits.max_states or MAX_GRAPH_STATES,
-            max_memory=limits.max_memory,
-            max_seconds=limits.max_seconds,
-            over_capacity=False,
+            limits=replace(limits, max_depth=None, over_capacity=False),
             represent=represent,
             progress=watch.progress(phase),
             watch=watch,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +98,7 @@ def report(
     mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
     if result.undetermined:
         mark, style = f"UNDETERMINED ({result.limit})", "yellow"
-    violated = [f"{each.property} in {each.depth} steps" for each in found.violations]
-    for judged in result.judged:
-        if judged.lasso is not None:
-            violated.append(f"{judged.name} by a cycle of {judged.cycle} steps after {judged.stem}")
-        elif judged.dead_end is not None:
-            violated.append(f"{judged.name} out of reach after {judged.stem} steps")
+    violated = list(_violated(result))
     kept_open = [_kept_open(result.scenario, judged) for judged in result.kept_open]
     verdict = result.verdict.value if not kept_open else f"undetermined: {kept_open[0]}"
     verdict = f"violated: {violated[0]}" if violated else verdict
@@ -113,33 +108,10 @@ def report(
         f"{result.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
-    for each in violated[1:]:
-        say(out, f"also violated: {each}", indent=4)
-    for each in kept_open[not violated :]:
-        say(out, f"undetermined: {each}", indent=4)
-    for judged in result.kept_open:
-        say(out, _way_out(judged), indent=4)
-    for problem in result.misconfigured:
-        said = f"explored as configured, although {problem.key} is wrong: {problem.reason} ({problem.rule})"
-        say(out, said, indent=4)
-    _tell_checkpoint(out, result, checkpoint)
-    if result.initial_prefix is not None:
-        say(
-            out,
-            "in the run that leads to replicas.initial-leader, after which nothing was explored",
-            indent=4,
-        )
-    if verbose and found.skipped:
-        factor = (found.generated + found.skipped) / found.generated
-        left_out = f"{found.skipped:,} left out that commute: factor {factor:.2f}"
-        say(out, f"{found.generated:,} steps generated, {left_out}", indent=4)
-    for judged in result.judged:
-        if judged.open_states:
-            share = f"{judged.open_states:,} of {judged.states:,} states"
-            say(out, f"{judged.name}: open beyond the bound on epochs from {share}", indent=4)
-        elif judged.closed and judged.holds and result.scenario.reduction.epochs == "relative":
-            states = f"the {judged.states:,} states with relative epochs are all"
-            say(out, f"{judged.name}: for any number of elections, {states}", indent=4)
+    notes = [f"also violated: {each}" for each in violated[1:]]
+    notes += [f"undetermined: {each}" for each in kept_open[not violated :]]
+    for note in (*notes, *_notes(result, verbose, checkpoint)):
+        say(out, note, indent=4)
     for name, known in _looks_like(result):
         if verbose or result.differences or result.scenario.name not in known.scenarios:
             say(out, findings.in_words(known, name), indent=4, hang=2)
@@ -150,6 +122,39 @@ def report(
             out.print()
             terminal.show(trace, out)
             _say_how_simple(out, result, trace)
+
+
+def _violated(result: CheckResult) -> Iterator[str]:
+    """The violated properties, each with the length of its counterexample."""
+    for each in result.exploration.violations:
+        yield f"{each.property} in {each.depth} steps"
+    for judged in result.judged:
+        if judged.lasso is not None:
+            yield f"{judged.name} by a cycle of {judged.cycle} steps after {judged.stem}"
+        elif judged.dead_end is not None:
+            yield f"{judged.name} out of reach after {judged.stem} steps"
+
+
+def _notes(result: CheckResult, verbose: bool, checkpoint: Path | None) -> Iterator[str]:
+    """What the reader of a verdict should know, a sentence each."""
+    found = result.exploration
+    yield from (_way_out(judged) for judged in result.kept_open)
+    for problem in result.misconfigured:
+        yield f"explored as configured, although {problem.key} is wrong: {problem.reason} ({problem.rule})"
+    yield from _about_checkpoint(result, checkpoint)
+    if result.initial_prefix is not None:
+        yield "in the run that leads to replicas.initial-leader, after which nothing was explored"
+    if verbose and found.skipped:
+        factor = (found.generated + found.skipped) / found.generated
+        left_out = f"{found.skipped:,} left out that commute: factor {factor:.2f}"
+        yield f"{found.generated:,} steps generated, {left_out}"
+    for judged in result.judged:
+        if judged.open_states:
+            share = f"{judged.open_states:,} of {judged.states:,} states"
+            yield f"{judged.name}: open beyond the bound on epochs from {share}"
+        elif judged.closed and judged.holds and result.scenario.reduction.epochs == "relative":
+            states = f"the {judged.states:,} states with relative epochs are all"
+            yield f"{judged.name}: for any number of elections, {states}"
 
 
 def _kept_open(scenario: Scenario, judged: Judged) -> str:
@@ -174,18 +179,16 @@ def _way_out(judged: Judged) -> str:
     )
 
 
-def _tell_checkpoint(out: Console, result: CheckResult, folder: Path | None) -> None:
+def _about_checkpoint(result: CheckResult, folder: Path | None) -> Iterator[str]:
     """The depth at which the search resumed, and the command to resume it again."""
     if result.taken_up is not None:
-        say(out, f"taken up at depth {result.taken_up} from the checkpoint", indent=4)
+        yield f"taken up at depth {result.taken_up} from the checkpoint"
     if result.kept is not None:
         # Time begins anew with each run, and suffices if the run completed a level.
-        enough = result.limit == INTERRUPTED or (
-            result.limit == "max_seconds" and result.kept != result.taken_up
-        )
+        completed = result.limit == "max_seconds" and result.kept != result.taken_up
+        enough = result.limit == INTERRUPTED or completed
         more = "" if enough else f" with a larger --{str(result.limit).replace('_', '-')}"
-        same = f"the same command{more} resumes from there"
-        say(out, f"kept to depth {result.kept} in {folder}: {same}", indent=4)
+        yield f"kept to depth {result.kept} in {folder}: the same command{more} resumes from there"
 
 
 def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:

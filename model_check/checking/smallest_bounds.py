@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from kraftcheck.checking.run import check
-from kraftcheck.engine.explorer import explore
+from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.steps import initial_states, replay
-from kraftcheck.engine.system import System, Verdict, Violation
+from kraftcheck.engine.system import Violation
 from kraftcheck.engine.watch import Watch
 from kraftcheck.support.errors import DiskError, InputError
 from kraftcheck.systems.kind import Judged
@@ -41,55 +40,32 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """All bounds, the scenario with the smallest ones, and the number of explorations to find them."""
+    """All bounds, and the scenario with the smallest ones."""
 
     bounds: tuple[Lowered, ...]
     scenario: Scenario
-    explored: int
 
 
 #: Whether a property is violated in a scenario; ``None`` if more had to be explored than the limits allow.
 Violates = Callable[[Scenario], bool | None]
 
 
-def _violates(violated: str, watch: Watch, threads: int) -> Violates:
+def _violates(shows: Callable[[CheckResult], bool], watch: Watch, threads: int) -> Violates:
     def violates(candidate: Scenario) -> bool | None:
-        limits = watch.rest(max_states=MOST_STATES)
-        system = cast(System, kind_of(candidate).build(candidate))
         for keep_going in (False, True):
-            found = explore(
-                system,
+            found = check(
+                candidate,
                 threads=threads,
-                limits=limits,
+                limits=watch.rest(max_states=MOST_STATES),
                 keep_going=keep_going,
                 progress=watch.progress("smallest bounds"),
             )
-            if violated in {violation.property for violation in found.violations}:
+            if shows(found):
                 return True
-            if found.verdict is not Verdict.VIOLATED or not found.violations:
+            if not found.exploration.violations:
                 # With other violations first, the search has stopped too early to decide.
                 break
         return None if found.limit is not None else False
-
-    return violates
-
-
-def _never_reaches(violated: Judged, watch: Watch, threads: int) -> Violates:
-    """Whether an *eventually* property is violated, and by a cycle if the original counterexample has one."""
-
-    def violates(candidate: Scenario) -> bool | None:
-        found = check(
-            candidate,
-            threads=threads,
-            limits=watch.rest(max_states=MOST_STATES),
-            progress=watch.progress("smallest bounds"),
-        )
-        if found.undetermined:
-            return None
-        return any(
-            each.name == violated.name and each.violated and (each.lasso is None) == (violated.lasso is None)
-            for each in found.judged
-        )
 
     return violates
 
@@ -98,12 +74,10 @@ class _Lowering:
     def __init__(self, scenario: Scenario, violates: Violates) -> None:
         self.scenario = scenario
         self.open: set[Key] = set()
-        self.explored = 0
         self._violates = violates
 
     def violates(self, candidate: Scenario) -> bool | None:
         """Whether the property is violated there; it is not if the scenario contradicts itself."""
-        self.explored += 1
         try:
             return self._violates(candidate)
         except DiskError:
@@ -171,15 +145,20 @@ def used(scenario: Scenario, violation: Violation) -> Scenario:
 
 
 def smallest_bounds(
-    scenario: Scenario, violation: Violation, *, watch: Watch | None = None, threads: int = 1
+    scenario: Scenario, violation: Violation, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
     """Lower each bound of ``scenario`` by itself, repeatedly, as long as ``violation.property`` is still
     violated: in the result no single bound can be smaller.
 
     The bounds that the counterexample does not use are lowered first, together. Raises KeyboardInterrupt.
     """
-    scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)()})
-    lowering = _Lowering(scenario, _violates(violation.property, watch or Watch(), threads))
+    alone = scenario.check.model_copy(update={"eventually": ()})
+    scenario = scenario.model_copy(update={"reduction": type(scenario.reduction)(), "check": alone})
+
+    def shows(found: CheckResult) -> bool:
+        return violation.property in found.violated
+
+    lowering = _Lowering(scenario, _violates(shows, watch or Watch(), threads))
     begin = used(scenario, violation)
     if begin == scenario or lowering.violates(begin):
         lowering.scenario = begin
@@ -187,14 +166,20 @@ def smallest_bounds(
 
 
 def smallest_bounds_of_eventually(
-    scenario: Scenario, violated: Judged, *, watch: Watch | None = None, threads: int = 1
+    scenario: Scenario, violated: Judged, watch: Watch | None = None, threads: int = 1
 ) -> Smallest:
     """The same for an *eventually* property: each bound is lowered from its value in the scenario.
 
     A network or a bound on epochs that is too small to judge the property is no smaller bound. The timers
     stay: if none expires, a behaviour that stays in its state is fair.
     """
-    lowering = _Lowering(scenario, _never_reaches(violated, watch or Watch(), threads))
+
+    def shows(found: CheckResult) -> bool:
+        """Whether it is violated, and by a cycle if the original counterexample has one."""
+        alike = [each for each in found.judged if each.name == violated.name and each.violated]
+        return any((each.lasso is None) == (violated.lasso is None) for each in alike)
+
+    lowering = _Lowering(scenario, _violates(shows, watch or Watch(), threads))
     return _lowered(scenario, lowering, [key for key in _keys(scenario) if key != TIMERS])
 
 
@@ -210,4 +195,4 @@ def _lowered(scenario: Scenario, lowering: _Lowering, keys: list[Key]) -> Smalle
         )
         for key in keys
     )
-    return Smallest(bounds, lowering.scenario, lowering.explored)
+    return Smallest(bounds, lowering.scenario)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from kraftcheck.checking.eventually import causes_of_lassos
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.smallest_bounds import (
     MOST_STATES,
-    Lowered,
+    Smallest,
     smallest_bounds,
     smallest_bounds_of_eventually,
 )
@@ -25,37 +25,47 @@ from kraftcheck.systems.scenario import Eventually, Scenario
 from kraftcheck.traces import build
 from kraftcheck.traces.view import path_text
 
+Data = dict[str, Any]
+
 
 def more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int = 1) -> dict[str, Any]:
     """For JSON: ``causes``, up to so many of each property, and ``smallest_bounds``, each on request.
 
     ``None`` in the place of causes: more would have to be explored again than the limits allow.
     """
-    with result.watch.running():
-        return _more_data(result, causes, bounds, threads)
-
-
-def _more_data(result: CheckResult, causes: int | None, bounds: bool, threads: int) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    # The run that leads to replicas.initial-leader has no alternatives: no bound concerns it.
-    violations = () if result.initial_prefix else result.exploration.violations
-    if causes is not None:
-        data["causes"] = {each.property: _causes(result, each, causes) for each in violations}
-        for name, wanted, judged in _violated(result):
-            if judged.lasso is not None:
-                data["causes"][name] = _lassos(result, wanted, judged, causes, threads)
-    if bounds:
-        found = {each.property: _bounds(result, each, threads) for each in violations}
-        for name, wanted, judged in _violated(result):
-            alone = result.scenario.check.model_copy(update={"eventually": (wanted,)})
-            scenario = result.scenario.model_copy(update={"check": alone})
-            found[name] = smallest_bounds_of_eventually(
-                scenario, judged, watch=result.watch, threads=threads
-            ).bounds
-        data["smallest_bounds"] = {name: _as_data(lowered) for name, lowered in found.items()}
-        if (kept := least_kept(result.scenario, result.watch, threads)) is not None:
-            data["least_promise"] = kept
+    with result.watch.running():
+        if causes is not None:
+            data["causes"] = dict(_all_causes(result, causes, threads))
+        if bounds:
+            data["smallest_bounds"] = dict(_all_bounds(result, threads))
+            if (kept := least_kept(result.scenario, result.watch, threads)) is not None:
+                data["least_promise"] = kept
     return data
+
+
+def _violations(result: CheckResult) -> tuple[Violation, ...]:
+    """The run that leads to replicas.initial-leader has no alternatives: no bound concerns it."""
+    return () if result.initial_prefix else result.exploration.violations
+
+
+def _all_causes(result: CheckResult, most: int, threads: int) -> Iterator[tuple[str, list[Data] | None]]:
+    for each in _violations(result):
+        yield each.property, _causes(result, each, most)
+    for name, wanted, judged in _violated(result):
+        if judged.lasso is not None:
+            yield name, _lassos(result, wanted, judged, most, threads)
+
+
+def _all_bounds(result: CheckResult, threads: int) -> Iterator[tuple[str, Data]]:
+    for each in _violations(result):
+        simplest = result.simplest.get(each.property)
+        begin = each if simplest is None else simplest.violation
+        yield each.property, _as_data(smallest_bounds(result.scenario, begin, result.watch, threads))
+    for name, wanted, judged in _violated(result):
+        alone = result.scenario.check.model_copy(update={"eventually": (wanted,)})
+        scenario = result.scenario.model_copy(update={"check": alone})
+        yield name, _as_data(smallest_bounds_of_eventually(scenario, judged, result.watch, threads))
 
 
 def least_kept(scenario: Scenario, watch: Watch | None = None, threads: int = 1) -> dict[str, Any] | None:
@@ -91,9 +101,10 @@ def _violated(result: CheckResult) -> Iterator[tuple[str, Eventually, Judged]]:
             yield f"{judged.name} ({wanted.goal})" if several else judged.name, wanted, judged
 
 
-def _as_data(bounds: Iterable[Lowered]) -> dict[str, Any]:
+def _as_data(found: Smallest) -> Data:
     return {
-        each.name: {"before": each.before, "smallest": each.smallest, "open": each.open} for each in bounds
+        each.name: {"before": each.before, "smallest": each.smallest, "open": each.open}
+        for each in found.bounds
     }
 
 
@@ -131,12 +142,6 @@ def _lassos(
         }
         for cause, lasso in found
     ]
-
-
-def _bounds(result: CheckResult, violation: Violation, threads: int) -> tuple[Lowered, ...]:
-    simplest = result.simplest.get(violation.property)
-    begin = violation if simplest is None else simplest.violation
-    return smallest_bounds(result.scenario, begin, watch=result.watch, threads=threads).bounds
 
 
 def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:

@@ -13,9 +13,13 @@ from enum import Enum
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kraftcheck.engine.components import NETWORKX_EDGES, strong_components
 from kraftcheck.engine.edges import Edges, Mask, Numbers
+from kraftcheck.engine.sparse import connected_components, csr_array
+from kraftcheck.engine.steps import back
+
+Ends = NDArray[Any]
 
 #: The number of pairs of a state and an account that are tried for a shortest cycle.
 MOST_PAIRS = 200_000
@@ -72,24 +76,28 @@ class Fair:
     inside: Mask
 
 
-def fair_states(
-    edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, *, most: int | None = None
-) -> Fair:
-    """The states of ``alive`` that lie on a cycle that meets ``demands`` (or where a behaviour may stay).
+def strong_components(size: int, sources: Ends, targets: Ends) -> Numbers:
+    """The number of the strongly connected component of each of ``size`` states; 0 is the first one.
 
-    ``most``: the number of edges, of all rounds together, up to which networkx computes the components
-    (``NETWORKX_EDGES``).
+    scipy walks the arrays themselves (Pearce, "An improved algorithm for finding the strongly connected
+    components of a directed graph", 2005).
     """
+    matrix = csr_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(size, size))
+    _, component = connected_components(matrix, directed=True, connection="strong")
+    numbers: Numbers = component.astype(np.int64)
+    return numbers
+
+
+def fair_states(edges: Edges, demands: Sequence[Demand], alive: Mask) -> Fair:
+    """The states of ``alive`` that lie on a cycle that meets ``demands``, an empty one included."""
     alive = alive.copy()
-    left = NETWORKX_EDGES if most is None else most
     while True:
         edges.watch("looks for fair cycles")
         between = np.flatnonzero(alive[edges.sources] & alive[edges.targets])
         sources, targets = edges.sources[between], edges.targets[between]
-        component = strong_components(edges.size, sources, targets, most=left)
-        left -= len(between)
+        component = strong_components(edges.size, sources, targets)
         inner = between[component[sources] == component[targets]]
-        dead = _lacking(edges, demands, alive, may_stay, component, inner) & alive
+        dead = _lacking(edges, demands, alive, component, inner) & alive
         if not dead.any():
             inside = np.zeros(len(edges.sources), bool)
             inside[inner] = True
@@ -98,13 +106,11 @@ def fair_states(
 
 
 def _lacking(
-    edges: Edges, demands: Sequence[Demand], alive: Mask, may_stay: Mask, component: Numbers, inner: Numbers
+    edges: Edges, demands: Sequence[Demand], alive: Mask, component: Numbers, inner: Numbers
 ) -> Mask:
     """The states that a fair cycle cannot go through, given the current components."""
     count = int(component.max(initial=-1)) + 1
-    moves = np.zeros(count, bool)
-    moves[component[edges.sources[inner]]] = True
-    dead: Mask = ~moves[component] & ~may_stay
+    dead: Mask = np.zeros(edges.size, bool)
     names = int(edges.labels.max(initial=0)) + 1
     pairs = np.unique(component[edges.sources[inner]] * names + edges.labels[inner])
     for each in demands:
@@ -193,7 +199,7 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
             for edge, target in _moves(edges, state, inside):
                 after = (target, *account.at(target, paid | account.by(edge), owes))
                 if target == start and not account.left(after[1], after[2]):
-                    return _path_back(came, pair, edge)
+                    return [*back(came, pair), edge]
                 if after not in came:
                     came[after] = (pair, edge)
                     following.append(after)
@@ -201,20 +207,6 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
             return None
         level = following
     return None
-
-
-def _path_back(
-    came: dict[tuple[int, int, int], tuple[tuple[int, int, int], int] | None],
-    pair: tuple[int, int, int],
-    last: int,
-) -> list[int]:
-    path = [last]
-    entry = came[pair]
-    while entry is not None:
-        pair, edge = entry
-        path.append(edge)
-        entry = came[pair]
-    return path[::-1]
 
 
 def _greedy(edges: Edges, demands: Sequence[Demand], start: int, here: Mask, inside: Mask) -> list[int]:

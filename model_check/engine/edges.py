@@ -18,16 +18,13 @@ class Edges:
     """The edges of ``graph`` that change the state, in order of their sources.
 
     ``numbers``: their numbers in the graph; ``sources``, ``targets``, ``labels``: as in the graph; those that
-    leave state i are numbers ``starts[i]`` to ``starts[i + 1] - 1``. ``looping``: the states with a step that
-    does not change the state. ``watch``: see the graph. About 16 bytes an edge and 9 a state.
+    leave state i are numbers ``starts[i]`` to ``starts[i + 1] - 1``. ``watch``: see the graph. About 16 bytes
+    an edge and 8 a state.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.size, self.watch = graph.size, graph.watch
-        moving = graph.moving
-        self.looping: Mask = np.zeros(graph.size, bool)
-        self.looping[graph.sources[~moving]] = True
-        kept = np.flatnonzero(moving).astype(np.int32)
+        kept = np.flatnonzero(graph.moving).astype(np.int32)
         order: NDArray[Any] = graph.sources[kept]
         if np.any(order[1:] < order[:-1]):
             kept = kept[np.argsort(order, kind="stable")]

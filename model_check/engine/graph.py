@@ -139,14 +139,20 @@ class IncompleteGraphError(Exception):
         self.limit = limit
 
 
+#: Why there is no graph, by the limit that was reached.
+_TOO_LARGE = {
+    "max_states": "the graph has more states than the {0.max_states:,} allowed",
+    "max_memory": "the graph needs more than the {0.max_memory:,} bytes allowed",
+    "max_seconds": "the graph takes more than {0.max_seconds} seconds",
+    CAPACITY: "the network has no room for a step",
+}
+
+
 def collect_graph(
     system: System,
     *,
     threads: int = 1,
-    max_states: int = 2_000_000,
-    max_memory: int | None = None,
-    max_seconds: float | None = None,
-    over_capacity: bool = True,
+    limits: Limits = Limits(max_states=2_000_000),  # noqa: B008
     represent: Represent | None = None,
     progress: Callable[[Progress], None] | None = None,
     watch: Callable[[str], None] = unwatched,
@@ -157,31 +163,21 @@ def collect_graph(
     that of representatives.
 
     Steps that the constraints prune are not edges (``exploration.constrained`` counts them), nor are
-    violating steps; states that break an invariant have no successors. Raises IncompleteGraphError when there
-    are more than ``max_states`` states, or while they are collected more than ``max_memory`` bytes are used
-    or ``max_seconds`` have passed, or without ``over_capacity`` at the first step for which the network has
-    no room. ``progress``: is called with the state of the search; ``watch``: see :class:`Graph`.
+    violating steps; states that break an invariant have no successors. Raises IncompleteGraphError where a
+    limit of ``limits`` is reached. ``progress``: is called with the state of the search; ``watch``: see
+    :class:`Graph`.
     """
     tables, collector = Tables(system), Collector()
     if not tables.symmetry.trivial:
         raise ValueError("a graph shows all states: symmetry is for searches")
     others = None if represent is None else Representatives(tables, represent)
-    limits = Limits(max_states, max_memory, None, max_seconds, over_capacity)
     exploration = explore(
         system, threads=1 if others else threads, limits=limits, keep_going=True, progress=progress,
         on_candidates=collector.on_candidates, on_states=collector.on_states, tables=tables,
         representatives=others,
     )  # fmt: skip
-    if exploration.limit == "max_memory":
-        raise IncompleteGraphError(
-            f"the graph needs more than the {max_memory:,} bytes allowed", "max_memory"
-        )
-    if exploration.limit == "max_seconds":
-        raise IncompleteGraphError(f"the graph takes more than {max_seconds} seconds", "max_seconds")
-    if exploration.limit == CAPACITY:
-        raise IncompleteGraphError("the network has no room for a step", CAPACITY)
     if exploration.limit is not None:
-        raise IncompleteGraphError(f"the graph has more states than the {max_states:,} allowed", "max_states")
+        raise IncompleteGraphError(_TOO_LARGE[exploration.limit].format(limits), exploration.limit)
     watch("building the graph")
     rows, fps = np.concatenate(collector.rows), np.concatenate(collector.fps)
     columns = rows[:, : system.components + 1]

@@ -5,16 +5,18 @@ A search keeps one predecessor of each state. Here the same levels are explored 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kraftcheck.engine.block import Batch, Worker
+from kraftcheck.engine.block import Batch
 from kraftcheck.engine.explorer import Progress, explore
-from kraftcheck.engine.graph import LOST
+from kraftcheck.engine.graph import LOST, Collector, edges_of
 from kraftcheck.engine.system import Limits, PathStep, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.view import LOSE
@@ -69,50 +71,30 @@ class Layers:
         return found
 
 
-@dataclass(slots=True)
-class _Collector:
-    system: Witnessing
-    tables: Tables
-    fps: list[list[NDArray[np.uint64]]] = field(default_factory=list)
-    raw: list[tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint32]]] = field(default_factory=list)
-    edges: list[Edges] = field(default_factory=list)
-    initial: list[int] = field(default_factory=list)
-    ends: dict[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
+class _Collector(Collector):
+    """Of the states it keeps only those in which a behaviour ends: by number, the violated properties."""
+
+    def __init__(self, system: Witnessing, tables: Tables) -> None:
+        super().__init__()
+        self._system, self._tables = system, tables
+        self.ends: dict[int, tuple[str, ...]] = {}
 
     def on_states(self, batch: Batch) -> None:
-        if not self.fps:
-            self.fps.append([])
-            self.initial = batch.parents.tolist()
-        level = len(self.fps) - 1
-        first = sum(map(len, self.fps[level]))
         for row in np.flatnonzero(batch.rows[:, 0] < 0).tolist():
-            state = self.tables.decode(batch.rows[row])
-            self.ends[level, first + row] = violated_in(self.system, state)
-        self.fps[level].append(batch.fps[:, 0])
+            state = self._tables.decode(batch.rows[row])
+            self.ends[self.count + row] = violated_in(self._system, state)
+        super().on_states(replace(batch, rows=batch.rows[:, :0]))
 
-    def on_candidates(self, base: int, workers: list[Worker]) -> None:
-        if base == 0:
-            self.close_level()
-            self.fps.append([])
-        for worker in workers:
-            size = worker.candidates
-            rows = worker.rows[:size] + np.int32(base)
-            self.raw.append((rows, worker.fps[:size].copy(), worker.codes[:size].copy()))
-
-    def close_level(self) -> None:
-        """Keep the steps to states that are new in this level."""
-        if len(self.fps) < 2:
-            return
-        none = (np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.uint32))
-        sources, reached, codes = (np.concatenate(part) for part in zip(none, *self.raw, strict=True))
-        self.raw = []
-        known = np.concatenate([np.empty(0, np.uint64), *self.fps[-1]])
-        order = np.argsort(known)
-        places = np.searchsorted(known, reached, sorter=order)
-        places[places == len(known)] = 0
-        new = known[order[places]] == reached if len(known) else np.zeros(len(reached), np.bool_)
-        targets = order[places[new]] if len(known) else np.empty(0, np.int64)
-        self.edges.append(Edges(sources[new], targets.astype(np.int32), codes[new]))
+    def edges_between(self, begins: list[int]) -> Iterator[Edges]:
+        """The steps from each level to the next; ``begins``: the number of the first state of each level, and
+        the number of all states.
+        """
+        codes = np.unique(np.concatenate([np.empty(0, np.uint32), *(each[2] for each in self.edges)]))
+        sources, targets, labels = edges_of(self, np.concatenate(self.fps), codes)
+        for begin, middle, end in zip(begins, begins[1:], begins[2:], strict=False):
+            first, last = np.searchsorted(sources, (begin, middle))
+            new = first + np.flatnonzero((targets[first:last] >= middle) & (targets[first:last] < end))
+            yield Edges(sources[new] - np.int32(begin), targets[new] - np.int32(middle), codes[labels[new]])
 
 
 def collect_layers(
@@ -125,7 +107,7 @@ def collect_layers(
 ) -> Layers | None:
     """The levels of ``system`` up to ``depth``.
 
-    ``None`` if that is more than ``limits`` allow. Takes 8 bytes a state and 12 a step that is kept.
+    ``None`` if that is more than ``limits`` allow. Takes 8 bytes a state and 28 a step.
     Raises KeyboardInterrupt.
     """
     witnessing = Witnessing(system)
@@ -138,6 +120,8 @@ def collect_layers(
     )  # fmt: skip
     if found.limit not in (None, "max_depth"):
         return None
-    collector.close_level()
-    sizes = [sum(map(len, level)) for level in collector.fps]
-    return Layers(witnessing, tables, sizes, collector.edges, collector.initial, collector.ends)
+    begins = [0, *accumulate(found.levels)]
+    places = ((bisect_right(begins, number) - 1, number) for number in collector.ends)
+    ends = {(level, number - begins[level]): collector.ends[number] for level, number in places}
+    edges = list(collector.edges_between(begins))
+    return Layers(witnessing, tables, list(found.levels), edges, collector.initial, ends)

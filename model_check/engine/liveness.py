@@ -138,59 +138,34 @@ class Waiting:
         return self.path(int(candidates[np.argmin(self.far[candidates])]))
 
 
-def check_eventually(
-    graph: Graph,
-    goal: Goal,
-    fairness: Sequence[Fairness] = (),
-    *,
-    when: Goal | None = None,
-    stuttering: bool = True,
-    through: Mask | None = None,
-    most: int | None = None,
-    budgets: Sequence[int] = (),
-    owed: Owed = always,
-) -> Lasso | None:
-    """``None`` if every fair behaviour reaches ``goal``, otherwise a lasso: a shortest stem, a short cycle.
-
-    With ``when``: if every fair behaviour reaches ``goal`` from every reachable state that satisfies ``when``
-    on (leads-to; with all states: always-eventually). Without ``stuttering`` a behaviour stays in a state
-    only if that has no step to another state, or a step to itself. ``through``: only behaviours count that
-    take one of these edges of the graph (a mask) forever. ``most``: see
-    :func:`~kraftcheck.engine.cycles.fair_states`. ``budgets``: the numbers of those that fair steps cost. A
-    step that costs a spent one is still owed where ``owed`` holds: a lasso without it is returned
-    (``Lasso.withheld``) only if there is no other. Check safety first: a state that breaks an invariant has
-    no successors here and looks like a deadlock, and so may a state whose steps the constraints prune.
-    """
-    found = lassos(
-        graph, goal, fairness,
-        when=when, stuttering=stuttering, through=through, most=most, budgets=budgets, owed=owed,
-    )  # fmt: skip
-    return next(found, None)
-
-
 def lassos(
     graph: Graph,
     goal: Goal,
     fairness: Sequence[Fairness] = (),
     *,
     when: Goal | None = None,
-    stuttering: bool = True,
     through: Mask | None = None,
-    most: int | None = None,
     budgets: Sequence[int] = (),
     owed: Owed = always,
 ) -> Iterator[Lasso]:
-    """The lasso of :func:`check_eventually`, and then one for each other component of states with a fair
-    cycle, those with shorter stems first.
+    """Fair behaviours that never reach ``goal``; none if every one does.
+
+    The first has a shortest stem and a short cycle; then comes one for each other component of states with a
+    fair cycle, those with shorter stems first. With ``when``: behaviours that do not reach ``goal`` from a
+    reachable state that satisfies ``when`` on (leads-to; with all states: always-eventually). ``through``:
+    only behaviours that take one of these edges of the graph (a mask) forever. ``budgets``: the numbers of
+    those that fair steps cost. A step that costs a spent one is still owed where ``owed`` holds: a lasso
+    without it is returned (``Lasso.withheld``) only if there is no other. Check safety first: a state that
+    breaks an invariant has no successors here and looks like a deadlock, and so may a state whose steps the
+    constraints prune.
     """
     waiting = Waiting(graph, goal, when)
     edges, far = waiting.edges, waiting.far
     demands = _demands(graph, edges, fairness, through)
-    may_stay = np.ones(graph.size, bool) if stuttering else edges.looping | (np.diff(edges.starts) == 0)
-    fair = fair_states(edges, list(demands.values()), far >= 0, may_stay, most=most)
+    fair = fair_states(edges, list(demands.values()), far >= 0)
     unpaid = unpaid_steps(graph, fairness, budgets, fair.alive, owed)
     more = demands | _also_owed(graph, fairness, demands, unpaid)
-    owing = fair_states(edges, list(more.values()), fair.alive, may_stay, most=most) if unpaid else fair
+    owing = fair_states(edges, list(more.values()), fair.alive) if unpaid else fair
     if owing.alive.any() or not fair.alive.any():
         demands, fair = more, owing
     for end, cycle in _ends_and_cycles(edges, list(demands.values()), far, fair):
@@ -307,14 +282,3 @@ def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask
     lost = np.ones(graph.size + 1, bool)
     lost[found] = False
     return lost[: graph.size]
-
-
-def check_recoverable(
-    graph: Graph, goal: Goal, fairness: Sequence[Fairness] | None = None
-) -> tuple[PathStep, ...] | None:
-    """``None`` if from every reachable state some path leads to ``goal``; otherwise a shortest path to a
-    state from which none does. With ``fairness``: some path of its steps.
-    """
-    lost = out_of_reach(graph, graph.mask(goal), (ANY_STEP,) if fairness is None else fairness)
-    found = Waiting(graph, np.zeros(graph.size, bool)).shortest(lost)
-    return None if found is None else found.stem

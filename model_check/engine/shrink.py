@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from kraftcheck.engine.simulate import Cached
-from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
+from kraftcheck.engine.steps import Step, back, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import GlobalState, PathStep, System, Violation
 
 #: The number of states that the final search explores.
@@ -96,7 +96,7 @@ class _Behaviours:
                         continue
                     violated = self.violations(step)
                     if self.violated in violated:
-                        return [*_back(came_from, state), step], True
+                        return [*back(came_from, state), step], True
                     if not violated and step.target not in came_from:
                         came_from[step.target] = state, step
                         following.append(step.target)
@@ -104,15 +104,6 @@ class _Behaviours:
                     return None, False
             frontier = following
         return None, True
-
-
-def _back(came_from: dict[GlobalState, tuple[GlobalState, Step] | None], state: GlobalState) -> list[Step]:
-    found = []
-    entry = came_from[state]
-    while entry is not None:
-        found.append(entry[1])
-        entry = came_from[entry[0]]
-    return found[::-1]
 
 
 def shrink(system: System, violation: Violation) -> Shrunk:

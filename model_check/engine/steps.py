@@ -18,10 +18,14 @@ bounded model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System, Violation
+from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System
+
+N = TypeVar("N", bound=Hashable)
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +201,10 @@ def replay(
     return trace
 
 
-def confirms(system: System, violation: Violation) -> bool:
-    """Whether re-executing ``violation.path`` really ends in a violation of ``violation.property``."""
-    trace = replay(system, violation.path, violation.initial)
-    if not trace:
-        return violation.property in broken_invariants(system, initial_states(system)[violation.initial])
-    before = trace[-2][2] if len(trace) > 1 else initial_states(system)[violation.initial]
-    last = next(s for s in steps(system, before) if s.path == trace[-1][0])
-    # The target of a violating transition is not a state of the model, so no invariant is judged on it.
-    return violation.property in (last.violations or broken_invariants(system, last.target))
+def back(came_from: Mapping[N, tuple[N, S] | None], node: N) -> list[S]:
+    """The steps to ``node`` from the first node of a search, which came from none."""
+    found = []
+    while (entry := came_from[node]) is not None:
+        node, step = entry
+        found.append(step)
+    return found[::-1]

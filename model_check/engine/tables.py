@@ -67,6 +67,19 @@ def orbits(fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return fps.min(axis=1) * MULTIPLIER if fps.shape[1] > 1 else fps[:, 0]
 
 
+class Columns:
+    """The arrays of :class:`~kraftcheck.engine.view.View` that only grow, by their names there."""
+
+    def __init__(self, permutations: int, projections: int) -> None:
+        self.outcomes, self.pool = Column(np.int64, 8), Column(np.int32)
+        self.local_hash, self.message_hash = Column(np.uint64, permutations), Column(np.uint64, permutations)
+        self.history_hash, self.differences = Column(np.uint64, permutations), Column(np.uint64, permutations)
+        self.destination, self.outside = Column(np.int32), Column(np.uint8)
+        self.clock, self.expiry = Column(np.int64), Column(np.int64)
+        self.projection_hash = Column(np.uint64, projections)
+        self.history_projection_hash = Column(np.uint64, projections)
+
+
 class Tables:
     """The tables of one system.
 
@@ -101,17 +114,8 @@ class Tables:
         self._ids: dict[Hashable, int] = {}
         self._hashed: dict[int, Hashable] = {}
         self._most_sends = 0
-        self._outcomes = Column(np.int64, 8)
-        self._pool = Column(np.int32)
         self.symmetry = Symmetry(system)
-        group = len(self.symmetry.permutations)
-        self._local_hash, self._message_hash, self._history_hash, self._differences = (
-            Column(np.uint64, group) for _ in range(4)
-        )
-        self._destination, self._outside = Column(np.int32), Column(np.uint8)
-        self._clock, self._expiry = Column(np.int64), Column(np.int64)
-        width = len(system.invariants) + 1
-        self._projection_hash, self._history_projection_hash = (Column(np.uint64, width) for _ in range(2))
+        self.columns = Columns(len(self.symmetry.permutations), len(system.invariants) + 1)
         self._budget_hash = np.array(
             [[content_hash(("budget", i), v) for v in range(256)] for i in range(MAX_BUDGETS)], np.uint64
         )
@@ -150,13 +154,13 @@ class Tables:
             images = self.symmetry.locals(component, local)
             hashes = [self._hash(("local", at), image) for at, image in images]
             self._hashes_of_locals.append(hashes)
-            self._local_hash.append(hashes)
-            self._outside.append(not self.system.within(component, local))
-            self._clock.append(self.system.clock(component, local))
+            self.columns.local_hash.append(hashes)
+            self.columns.outside.append(not self.system.within(component, local))
+            self.columns.clock.append(self.system.clock(component, local))
             self.symmetry.check_local(component, local)
             parts = tuple(inv.project(component, local) for inv in self.system.invariants)
             self.projections.append(parts)
-            self._projection_hash.append(self._projection_hashes(component, parts))
+            self.columns.projection_hash.append(self._projection_hashes(component, parts))
         return number
 
     def intern_message(self, message: Hashable) -> int:
@@ -167,10 +171,10 @@ class Tables:
                 raise ValueError("None is not a message")
             hashes = [self._hash("message", it) for it in self.symmetry.images(message)]
             self._hashes_of_messages.append(hashes)
-            self._message_hash.append(hashes)
-            self._destination.append(self.system.destination(message))
+            self.columns.message_hash.append(hashes)
+            self.columns.destination.append(self.system.destination(message))
             expiry = self.system.expiry(message)
-            self._expiry.append(NEVER if expiry is None else expiry)
+            self.columns.expiry.append(NEVER if expiry is None else expiry)
             self.symmetry.check_value(self.system.destination(message), expiry, message)
         return number
 
@@ -178,10 +182,11 @@ class Tables:
         """The number of a history."""
         number, new = self._intern("history", history, self.histories, history)
         if new:
-            self._history_hash.append([self._hash("history", it) for it in self.symmetry.images(history)])
+            images = self.symmetry.images(history)
+            self.columns.history_hash.append([self._hash("history", image) for image in images])
             parts = tuple(inv.project_history(history) for inv in self.system.invariants)
             self.history_projections.append(parts)
-            self._history_projection_hash.append(self._projection_hashes("history", parts))
+            self.columns.history_projection_hash.append(self._projection_hashes("history", parts))
         return number
 
     def intern_labels(self, labels: tuple[Hashable, ...]) -> int:
@@ -231,7 +236,7 @@ class Tables:
             left = self._signal_local(a, component, local)
             self.symmetry.check_signal_local(self.signal_sequences[a], component, local, left)
             value = self.intern_local(component, left)
-            if self._clock.data[value] != self._clock.data[b]:
+            if self.columns.clock.data[value] != self.columns.clock.data[b]:
                 raise ValueError(f"a signal of another component changes the clock of {local!r}")
         self.resolved.append(key)
         self.memo.put_later(key, value)
@@ -241,15 +246,15 @@ class Tables:
         self.memo.settle()
 
     def _add_outcomes(self, local: int, message: int, outcomes: Sequence[Outcome]) -> int:
-        start = self._outcomes.count
+        start = self.columns.outcomes.count
         component = self.locals[local][0]
         delivered = None if message < 0 else self.messages[message]
         self.symmetry.check_outcomes(component, self.locals[local][1], delivered, outcomes)
         for choice, outcome in enumerate(outcomes):
             self.owners.append((component, message, choice))
             self.actions.append(outcome.action)
-            self._outcomes.append(self._outcome_row(local, message, outcome))
-        if self._outcomes.count >= LIMIT or len(outcomes) >= 1 << 18:
+            self.columns.outcomes.append(self._outcome_row(local, message, outcome))
+        if self.columns.outcomes.count >= LIMIT or len(outcomes) >= 1 << 18:
             raise OverflowError("too many outcomes")
         return start << 20 | len(outcomes)
 
@@ -259,22 +264,22 @@ class Tables:
         # Another component's signal changes the actor's new local state; that depends on the outcome alone.
         local = self.intern_local(component, self._signal_local(signals, component, outcome.local))
         sends = [self.intern_message(m) for m in outcome.sends]
-        first = self._pool.count
+        first = self.columns.pool.count
         for number in sends:
-            self._pool.append(number)
+            self.columns.pool.append(number)
         self._most_sends = max(self._most_sends, len(sends))
         consumes = outcome.consumes and message >= 0
         difference = self._difference(before, local, sends, message if consumes else None)
-        self._differences.append(difference)
+        self.columns.differences.append(difference)
         costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
         if len(outcome.costs) != sum(costs):
             raise ValueError(f"{outcome.action}: costs {outcome.costs} name a budget that is not there")
         # A price above the largest budget is never paid: -1.
         packed = -1 if max(costs, default=0) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
         flags = component << 8 | (message + 1) << 32
-        flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self._outside.data[local] else 0)
+        flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self.columns.outside.data[local] else 0)
         flags |= REPEATABLE if consumes and outcome.repeatable else 0
-        flags |= TURNS_BACK if self._clock.data[local] < self._clock.data[before] else 0
+        flags |= TURNS_BACK if self.columns.clock.data[local] < self.columns.clock.data[before] else 0
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
         labels = self.intern_labels(outcome.labels)
         return (
@@ -333,8 +338,8 @@ class Tables:
         returned.
         """
         width = self.system.components
-        key = int(self._history_projection_hash.data[row[width], invariant])
-        key += sum(int(self._projection_hash.data[local, invariant]) for local in row[:width])
+        key = int(self.columns.history_projection_hash.data[row[width], invariant])
+        key += sum(int(self.columns.projection_hash.data[local, invariant]) for local in row[:width])
         # Kernels use the same 63 bits; 0 is kept for "empty".
         key = (key & (MASK64 >> 1)) or 1
         known = self.verdicts.get(key)
@@ -370,7 +375,7 @@ class Tables:
         packed = sum(value << 8 * i for i, value in enumerate(state.budgets))
         row[n + 1], row[n + 2] = packed & 0x7FFFFFFF, packed >> 31
         messages = [self.intern_message(m) for m in state.messages]
-        messages.sort(key=lambda number: int(self._message_hash.data[number, 0]))
+        messages.sort(key=lambda number: int(self.columns.message_hash.data[number, 0]))
         row[n + 3 : n + 3 + len(messages)] = messages
         return row
 
@@ -383,50 +388,25 @@ class Tables:
         n = self.system.components
         numbers = rows[:, : n + 1].astype(np.int64)
         numbers[:, 0] = np.where(numbers[:, 0] < 0, ~numbers[:, 0], numbers[:, 0])
-        total = self._history_hash.used[numbers[:, n]].copy()
+        total = self.columns.history_hash.used[numbers[:, n]].copy()
         for component in range(n):
-            total += self._local_hash.used[numbers[:, component]]
+            total += self.columns.local_hash.used[numbers[:, component]]
         packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
         for i in range(MAX_BUDGETS):
             total += self._budget_hash[i][packed >> 8 * i & 255][:, None]
         for slot in range(n + 3, rows.shape[1] - EXTRA):
             held = rows[:, slot] >= 0
-            total[held] += self._message_hash.used[rows[held, slot]]
+            total[held] += self.columns.message_hash.used[rows[held, slot]]
         return total
-
-    @property
-    def _said(self) -> tuple[Column, ...]:
-        return (
-            self._local_hash, self._message_hash, self._history_hash, self._outcomes, self._pool,
-            self._outside, self._clock, self._expiry,
-        )  # fmt: skip
-
-    @property
-    def columns(self) -> dict[str, Column]:
-        """The arrays of :class:`~kraftcheck.engine.view.View` that only grow, by their names there."""
-        return {
-            "outcomes": self._outcomes,
-            "pool": self._pool,
-            "local_hash": self._local_hash,
-            "message_hash": self._message_hash,
-            "history_hash": self._history_hash,
-            "differences": self._differences,
-            "destination": self._destination,
-            "outside": self._outside,
-            "clock": self._clock,
-            "expiry": self._expiry,
-            "projection_hash": self._projection_hash,
-            "history_projection_hash": self._history_projection_hash,
-        }
 
     def sizes(self) -> tuple[int, ...]:
         """The sizes of the tables so far."""
-        return tuple(column.count for column in self._said)
+        return tuple(column.count for column in vars(self.columns).values())
 
     def digest(self, sizes: tuple[int, ...]) -> str:
         """A digest of the system's answers as of the time when the tables had these ``sizes``."""
         found = blake2b(digest_size=16)
-        for column, count in zip(self._said, sizes, strict=True):
+        for column, count in zip(vars(self.columns).values(), sizes, strict=True):
             found.update(column.data[:count].tobytes())
         return found.hexdigest()
 
@@ -468,13 +448,16 @@ class Tables:
         loss = {Loss.NEVER: 0, Loss.WHEN_FULL: 1, Loss.ALWAYS: 2}[network.loss]
         price = 1 << 8 * network.duplicate_budget if network.duplicate_budget >= 0 else 0
         return View(
-            self.memo.pairs, self.verdicts.pairs, self._outcomes.data, self._pool.data,
-            self._local_hash.data, self._message_hash.data, self._history_hash.data, self._differences.data,
-            self._destination.data, self._outside.data, self._clock.data, self._expiry.data,
-            self._budget_hash,
-            self._projection_hash.data, self._history_projection_hash.data,
-            self.system.components, network.capacity, loss, int(network.duplicates), price,
-        )  # fmt: skip
+            memo=self.memo.pairs,
+            verdicts=self.verdicts.pairs,
+            budget_hash=self._budget_hash,
+            components=self.system.components,
+            capacity=network.capacity,
+            loss=loss,
+            duplicates=int(network.duplicates),
+            duplicate_cost=price,
+            **{name: column.data for name, column in vars(self.columns).items()},
+        )
 
     @property
     def changes_at_most(self) -> int:

@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 
 from kraftcheck.engine.graph import LOST, Graph, collect_graph
-from kraftcheck.engine.system import GlobalState, PathStep, System
+from kraftcheck.engine.system import GlobalState, Limits, PathStep, System
 from kraftcheck.engine.witness import Witnessing, faults_of, violated_in
 from kraftcheck.graphs.projection import ROLE_EPOCH, Projection
 from kraftcheck.systems.kind import ModelSystem
@@ -42,7 +42,7 @@ class States:
 def collect_states(system: ModelSystem, max_states: int, threads: int = 1) -> States:
     """The reachable graph of ``system``. Raises IncompleteGraphError."""
     witnessing = Witnessing(system)
-    graph = collect_graph(cast(System, witnessing), threads=threads, max_states=max_states)
+    graph = collect_graph(cast(System, witnessing), threads=threads, limits=Limits(max_states))
     # Nothing goes on from a state that violates something, so that only dead ends are looked at.
     ends = np.setdiff1d(np.arange(graph.size), graph.sources).tolist()
     judged = {number: violated_in(witnessing, graph.state(number)) for number in ends}

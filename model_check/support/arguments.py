@@ -6,6 +6,8 @@ import argparse
 import os
 import re
 
+#: Parsers, and groups of options that exclude each other.
+Adding = argparse.ArgumentParser | argparse._MutuallyExclusiveGroup
 MAX_THREADS = 256
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
@@ -32,6 +34,19 @@ def thread_count(text: str) -> int:
     if wanted > MAX_THREADS:
         raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS}, not {wanted}")
     return wanted
+
+
+def flag(parser: Adding, *names: str, says: str) -> None:
+    """An option without a value, and its help."""
+    parser.add_argument(*names, action="store_true", help=says)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that explore mutants: processes, and seconds for each exploration."""
+    jobs = "processes (default: cores)"
+    parser.add_argument("--jobs", type=thread_count, default=cores(), metavar="N", help=jobs)
+    seconds = "for one exploration (default: 120)"
+    parser.add_argument("--timeout", type=positive, default=120, metavar="S", help=seconds)
 
 
 def cores() -> int:

@@ -7,11 +7,13 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TextIO, TypeVar
 
 from kraftcheck.support.errors import InputError
+
+T = TypeVar("T")
 
 #: In errors of writing it, the name of the file.
 STANDARD_OUTPUT = "standard output"
@@ -116,6 +118,20 @@ def messages_shown() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+def status(*, quiet: bool = False) -> AbstractContextManager[Callable[[str], None]]:
+    """:func:`progress` on a terminal alone."""
+    return progress(quiet=quiet or not sys.stderr.isatty())
+
+
+def counted(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """``items``, with a line on a terminal that says how many of ``total`` have come."""
+    with status() as tell:
+        tell(f"0 of {total} {what}")
+        for done, item in enumerate(items, 1):
+            yield item
+            tell(f"{done} of {total} {what}")
 
 
 @contextmanager

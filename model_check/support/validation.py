@@ -179,7 +179,9 @@ def _table_at(kind: Any, place: Place) -> type[BaseModel] | None:
         if isinstance(part, int) or kind is None:
             continue
         fields = kind.model_fields.items()
-        kind = next((_table(field.annotation) for name, field in fields if part in (name, field.alias)), None)
+        kind = next(
+            (table_in(field.annotation) for name, field in fields if part in (name, field.alias)), None
+        )
     return cast(type[BaseModel] | None, kind)
 
 
@@ -194,11 +196,11 @@ def _example(kind: type[BaseModel] | None, place: Place) -> str:
     return ""
 
 
-def _table(annotation: Any) -> type[BaseModel] | None:
+def table_in(annotation: Any) -> type[BaseModel] | None:
     """The only model that ``annotation`` mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = {model for each in get_args(annotation) if (model := _table(each)) is not None}
+    found = {model for each in get_args(annotation) if (model := table_in(each)) is not None}
     return found.pop() if len(found) == 1 else None
 
 

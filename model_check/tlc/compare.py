@@ -177,7 +177,7 @@ def ask(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) ->
         states, notes = None, list(_unjudged(scenario, configuration))
         if small and theirs.verdict == "holds":
             report(f"{scenario.name}: compares the states")
-            graph = collect_graph(_built(scenario), max_states=ours.distinct)
+            graph = collect_graph(_built(scenario), limits=Limits(ours.distinct))
             generated = sets.generated_as_tlc_counts(graph)
             if generated != theirs.generated:
                 said = f"in TLC {theirs.generated:,}"

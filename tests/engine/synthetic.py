@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
+from kraftcheck.engine.prepared import Plain
 from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
 
 
@@ -71,7 +72,7 @@ class LeadersKnown:
         return all(not epoch or (epoch, c) in history for c, epoch in enumerate(projections))
 
 
-class Synthetic:
+class Synthetic(Plain):
     """The system. ``epochs``, ``entries``: bounds; ``restarts``: a budget; ``capacity``: messages.
 
     ``symmetry``: whether it says that its nodes are interchangeable.
@@ -167,15 +168,6 @@ class Synthetic:
         if message.kind == "vote?" and message.source == signal.component:
             return replace(message, value=0)
         return message
-
-    def signal_local(self, signal: Signal, component: int, local: Any) -> Any:
-        return local
-
-    def clock(self, component: int, local: Any) -> int:
-        return 0
-
-    def expiry(self, message: Any) -> int | None:
-        return None
 
     def renamed(self, permutation: int, value: Any) -> Any:
         """``value`` with every node's number replaced."""

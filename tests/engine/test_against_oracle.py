@@ -13,10 +13,10 @@ from kraftcheck.engine import block, frontier
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.system import Exploration, GlobalState, Limits, System, Verdict
 from kraftcheck.engine.tables import Tables
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.engine.replayed import confirms
 from tests.examples import examples
 
 MANY = examples(40)

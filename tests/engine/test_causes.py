@@ -14,10 +14,11 @@ from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simplest import simplest
 from kraftcheck.engine.simulate import simulate
-from kraftcheck.engine.steps import Step, confirms
+from kraftcheck.engine.steps import Step
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.witness import faults_of
 from tests.engine.random_systems import random_system
+from tests.engine.replayed import confirms
 from tests.engine.test_simplest import FAULTS, MANY, MOST, cost, violating, ways_to
 
 

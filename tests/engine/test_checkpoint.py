@@ -275,16 +275,23 @@ def test_every_damaged_bit_of_the_description_is_recognised(begun: Path) -> None
     checkpoint.close()
 
 
-@pytest.mark.parametrize("name", ["keys", "checkpoint.json", "level-00000.links", "level-00003.fingerprints"])
-@pytest.mark.parametrize("left", [None, 3])
-def test_a_file_that_is_missing_or_cut_off_is_named(begun: Path, name: str, left: int | None) -> None:
+FILES = ("keys", "checkpoint.json", "level-00000.links", "level-00003.fingerprints")
+NOISE = (b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 10_000, b'{"format": 1e999}')
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [*((name, left) for name in FILES for left in (None, 3)), *(("checkpoint.json", each) for each in NOISE)],
+)
+def test_a_file_that_is_missing_or_damaged_is_named(begun: Path, name: str, left: bytes | int | None) -> None:
+    """``left``: what it holds, or how much of it is there."""
     path = begun / name
     content = path.read_bytes()
     path.unlink()
     if left is not None:
-        path.write_bytes(content[:left])
+        path.write_bytes(content[:left] if isinstance(left, int) else left)
     before = _contents(begun)
-    with pytest.raises(CheckpointError, match=f"{name}.* remove "):
+    with pytest.raises(CheckpointError, match=f"{name}.* damaged.* remove "):
         cut_short(SMALL, begun)
     assert _contents(begun) == before
 
@@ -380,15 +387,6 @@ def test_a_full_disk_at_the_end_costs_no_answer(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Checkpoint, "remove", remove)
     assert facts(cut_short(SMALLER, tmp_path)) == whole(SMALLER)
     assert _contents(tmp_path) == {"lock": b""}
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 10_000, b'{"format": 1e999}']
-)
-def test_noise_instead_of_the_description(begun: Path, content: bytes) -> None:
-    (begun / "checkpoint.json").write_bytes(content)
-    with pytest.raises(CheckpointError, match="damaged"):
-        cut_short(SMALL, begun)
 
 
 def test_a_checkpoint_of_something_else_is_refused(begun: Path) -> None:

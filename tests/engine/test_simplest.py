@@ -14,9 +14,10 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.layers import collect_layers
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.simplest import simplest
-from kraftcheck.engine.steps import Step, broken_invariants, confirms, initial_states, steps
-from kraftcheck.engine.system import Exploration, GlobalState, Limits, PathStep, Violation
+from kraftcheck.engine.steps import Step, broken_invariants, initial_states, replay, steps
+from kraftcheck.engine.system import Exploration, GlobalState, Limits, Violation
 from tests.engine.random_systems import random_system
+from tests.engine.replayed import confirms
 from tests.examples import examples
 
 FAULTS = frozenset({"a"})
@@ -63,15 +64,6 @@ def cost(path: list[Step]) -> tuple[int, int, int]:
     return faults, len(set(actors)), switches
 
 
-def as_steps(system: Any, path: tuple[PathStep, ...], initial: int) -> list[Step]:
-    state, found = initial_states(system)[initial], []
-    for wanted in path:
-        step = next(each for each in steps(system, state) if each.path == wanted and each.cut is None)
-        found.append(step)
-        state = step.target
-    return found
-
-
 @MANY
 @given(st.integers(0, 10_000))
 def test_nothing_is_simpler(seed: int) -> None:
@@ -83,8 +75,8 @@ def test_nothing_is_simpler(seed: int) -> None:
         assert found is not None and found.exact
         assert found.violation.depth == violation.depth
         assert confirms(system, found.violation)
-        taken = as_steps(system, found.violation.path, found.violation.initial)
-        assert found.cost == cost(taken)
+        taken = replay(system, found.violation.path, found.violation.initial)
+        assert found.cost == cost([Step(*step) for step in taken])
         if 0 < violation.depth <= 6:
             assert found.cost == min(map(cost, ways_to(system, violation)))
 
@@ -95,15 +87,11 @@ def test_threads_make_no_difference(seed: int) -> None:
     system = random_system(seed)
     result = explore(system, limits=Limits(max_states=MOST))
     assume(result.violations)
-    found = [
-        collect_layers(system, result.depth, Limits(max_states=10 * MOST), threads=threads)
-        for threads in (1, 2)
-    ]
-    assert found[0] is not None and found[1] is not None
+    limits = Limits(max_states=10 * MOST)
+    one, two = (collect_layers(system, result.depth, limits, threads=threads) for threads in (1, 2))
+    assert one is not None and two is not None
     for violation in result.violations:
-        assert simplest(found[0], violation.property, FAULTS) == simplest(
-            found[1], violation.property, FAULTS
-        )
+        assert simplest(one, violation.property, FAULTS) == simplest(two, violation.property, FAULTS)
 
 
 def test_too_large_is_said() -> None:

@@ -14,10 +14,10 @@ from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import collect_graph
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.symmetry import Symmetry
 from kraftcheck.engine.system import GlobalState, Limits, Outcome, Recorded, SymmetryError
 from tests.engine.random_symmetric import RandomSymmetric, systems
+from tests.engine.replayed import confirms
 from tests.engine.synthetic import Node, Synthetic
 from tests.examples import examples
 

@@ -6,13 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
 
 from kraftcheck import spec
 from kraftcheck.cli import main as cli
+from kraftcheck.support.validation import table_in
 from kraftcheck.systems import scenario
 from kraftcheck.systems.brokers import names as broker_names
 from kraftcheck.systems.brokers.scenario import BrokerScenario
@@ -100,22 +100,11 @@ def scenario_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     """The dotted names of all keys that a scenario file may have."""
     for name, field in model.model_fields.items():
         key = prefix + (field.alias or name)
-        nested = next((part for part in _types(field.annotation) if _is_table(part)), None)
+        nested = table_in(field.annotation)
         if nested is None:
             yield key
         else:
             yield from scenario_keys(nested, f"{key}.")
-
-
-def _types(annotation: object) -> Iterator[object]:
-    yield annotation
-    if get_origin(annotation) is not None:
-        for argument in get_args(annotation):
-            yield from _types(argument)
-
-
-def _is_table(part: object) -> bool:
-    return isinstance(part, type) and issubclass(part, BaseModel)
 
 
 def test_every_scenario_key_is_documented_and_none_that_does_not_exist() -> None:

@@ -11,6 +11,7 @@ from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine.graph import collect_graph
 from kraftcheck.engine.reference_explorer import explore_naively
+from kraftcheck.engine.system import Limits
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build
@@ -165,7 +166,7 @@ def test_the_command_follows_a_trace_and_writes_its_module(
 
 def test_generated_states_are_counted_as_tlc_counts_them() -> None:
     """As TLC says of ``single-voter``; we count more outcomes, and no initial state."""
-    graph = collect_graph(build(find("single-voter")), max_states=1000)
+    graph = collect_graph(build(find("single-voter")), limits=Limits(1000))
     assert sets.generated_as_tlc_counts(graph) == 1289
     assert graph.exploration is not None and graph.exploration.generated == 1317
 

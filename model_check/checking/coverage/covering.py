@@ -34,7 +34,8 @@ class Covered:
     complete: bool = True
 
     def __or__(self, other: Covered) -> Covered:
-        guards = None if self.guards is None or other.guards is None else self.guards | other.guards
+        watched = [each.guards for each in (self, other) if each.guards is not None]
+        guards = frozenset[Seen]().union(*watched) if watched else None
         return Covered(self.items | other.items, guards, self.complete and other.complete)
 
 

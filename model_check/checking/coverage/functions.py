@@ -84,7 +84,6 @@ def _functions_in(file: str, source: str) -> Iterator[Function]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and looks_like_id(node.value)
     )
-    outside = set(range(1, len(lines) + 1))
     module = module_of(file)
     outside = set(range(1, len(lines) + 1))
     try:

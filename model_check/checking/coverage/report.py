@@ -133,13 +133,10 @@ def _short(text: str) -> str:
 
 def together(results: Iterable[CheckResult]) -> Report:
     """The coverage of ``results`` together, among the targets of their protocols."""
-    results = [result for result in results if result.covered is not None]
-    covered = [result.covered for result in results if result.covered is not None]
-    systems = [result.system for result in results]
-    with_guards = [each for each in covered if each.guards is not None]
-    whole = reduce(or_, covered, Covered(guards=frozenset()))
-    watched = reduce(or_, with_guards, Covered(guards=frozenset())).guards if with_guards else None
-    return Report(Covered(whole.items, watched, whole.complete), to_cover(systems), guards_of(systems))
+    noted = [(result.system, result.covered) for result in results if result.covered is not None]
+    systems = [system for system, _ in noted]
+    covered = reduce(or_, (covered for _, covered in noted), Covered())
+    return Report(covered, to_cover(systems), guards_of(systems))
 
 
 def to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:

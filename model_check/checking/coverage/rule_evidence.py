@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -29,31 +28,20 @@ from kraftcheck.support.files import read_text
 from kraftcheck.support.validation import problem
 
 PRODUCTION = "rules_in_production.json"
-F = TypeVar("F", bound="_File")
 MAX_REPORT_BYTES = 2**28
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
-@dataclass(frozen=True, slots=True)
-class Production:
+class Production(BaseModel):
     """Rules in recorded runs: the runs, the events recorded and compared in them, and rule id → steps."""
 
-    runs: tuple[str, ...]
-    recorded: int
-    compared: int
-    rules: Mapping[str, int]
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _ProductionFile(_File):
     command: str
-    runs: list[str]
+    runs: tuple[str, ...]
     recorded: _Count
     compared: _Count
-    rules: dict[str, _Count]
+    rules: Mapping[str, _Count]
 
 
 class _Run(BaseModel):
@@ -83,8 +71,13 @@ def in_tests() -> Mapping[str, tuple[str, ...]]:
 @cache
 def in_production() -> Production:
     """The evidence of recorded runs for each rule. Raises InputError if the file is damaged."""
-    file = _read(PRODUCTION, _ProductionFile)
-    return Production(tuple(file.runs), file.recorded, file.compared, file.rules)
+    try:
+        content = (resources.files("kraftcheck.checking.coverage") / PRODUCTION).read_bytes()
+        return Production.model_validate_json(content)
+    except OSError as error:
+        raise InputError(f"{PRODUCTION}: cannot be read ({error.strerror}); restore the file.") from None
+    except ValidationError as error:
+        raise InputError(f"{PRODUCTION}: {problem(error)}; restore the file.") from None
 
 
 def counted(report: Path) -> str:
@@ -127,12 +120,3 @@ def _as_text(content: Mapping[str, object]) -> str:
     body = ",\n".join(lines)
     fields.append(f' "rules": {{\n{body}\n }}')
     return "{\n" + ",\n".join(fields) + "\n}\n"
-
-
-def _read(name: str, kind: type[F]) -> F:
-    try:
-        return kind.model_validate_json((resources.files("kraftcheck.checking.coverage") / name).read_bytes())
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read ({error.strerror}); restore the file.") from None
-    except ValidationError as error:
-        raise InputError(f"{name}: {problem(error)}; restore the file.") from None

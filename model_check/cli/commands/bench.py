@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.bench import lockstep, logs, machine, tlc
-from kraftcheck.bench.measure import QUICK, Figure, Plan, measure
+from kraftcheck.bench import lockstep, logs, machine, measure, tlc
+from kraftcheck.bench.measure import QUICK, Figure, Plan
 from kraftcheck.evidence.recordings.runs import find_runs
-from kraftcheck.support.arguments import positive
+from kraftcheck.support.arguments import flag, positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import Console
 from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
 from kraftcheck.systems.scenario import find
@@ -33,7 +32,7 @@ class Section:
 
     part: str
     about: str
-    figures: tuple[Figure, ...]
+    figures: list[Figure]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="explore N distinct states in each run, in one round (default: 50,000,000, in three)",
     )
-    parser.add_argument("--quick", action="store_true", help="little work, one round: only to see it run")
-    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+    flag(parser, "--quick", says="little work, one round: only to see it run")
+    flag(parser, "--json", says="print machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             _report(out, section)
     if arguments.json:
-        print(json.dumps(versioned("bench", as_data(sections, where)), indent=2))
+        print_output("bench", as_data(sections, where), indent=2)
     return EXIT_EXPECTED
 
 
@@ -87,12 +86,12 @@ def _sections(arguments: argparse.Namespace, scenario: KRaftScenario, runs: list
     rounds = "1 round" if plan.rounds == 1 else f"medians of {plan.rounds} rounds"
     wanted = (arguments.only,) if arguments.only else PARTS
     if "engine" in wanted:
-        found = measure(scenario, plan)
-        yield Section("engine", f"scenario {scenario.name}, {rounds}; compiled before", found.figures)
+        figures = measure.figures(scenario, plan)
+        yield Section("engine", f"scenario {scenario.name}, {rounds}; compiled before", figures)
     if "lockstep" in wanted:
         seconds = 4 if arguments.quick else 40
         figures = lockstep.figures(runs, plan.rounds, seconds)
-        yield Section("lockstep", f"kraftcheck conform, 1 core, files included, {rounds}", tuple(figures))
+        yield Section("lockstep", f"kraftcheck conform, 1 core, files included, {rounds}", figures)
     if "logs" in wanted:
         size = 200_000 if arguments.quick else 16_000_000
         try:
@@ -100,9 +99,9 @@ def _sections(arguments: argparse.Namespace, scenario: KRaftScenario, runs: list
         except InputError as error:  # outside a checkout
             if arguments.only:
                 raise
-            yield Section("logs", f"not measured: {error}", ())
+            yield Section("logs", f"not measured: {error}", [])
         else:
-            yield Section("logs", f"kraftcheck logs, 1 core, text made up, {rounds}", tuple(figures))
+            yield Section("logs", f"kraftcheck logs, 1 core, text made up, {rounds}", figures)
     if "tlc" in wanted:
         yield _beside_tlc(arguments)
 
@@ -111,7 +110,7 @@ def _beside_tlc(arguments: argparse.Namespace) -> Section:
     chosen = find(arguments.scenario or ("single-voter" if arguments.quick else tlc.DEFAULT_SCENARIO))
     scenario = of_replicas(chosen, "TLC")
     found = tlc.figures(scenario, find_tools())
-    return Section("tlc", f"scenario {scenario.name}, 1 round; compiled before", tuple(found))
+    return Section("tlc", f"scenario {scenario.name}, 1 round; compiled before", found)
 
 
 def as_data(sections: list[Section], where: dict[str, str]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +14,12 @@ from kraftcheck import spec
 from kraftcheck.checking.mutation import campaign, historical_bugs
 from kraftcheck.checking.mutation.campaign import Result, Status, exit_status
 from kraftcheck.checking.mutation.historical_bugs import Bug
-from kraftcheck.support.arguments import cores, positive, thread_count
+from kraftcheck.support.arguments import add_jobs, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
+from kraftcheck.support.streams import counted
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 
 
@@ -30,17 +30,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "1 one is not, 3 undetermined."
     )
     parser.add_argument("bugs", nargs="*", metavar="BUG", help="KAFKA-10527, or 10527")
-    parser.add_argument("--json", action="store_true", help="print machine-readable output")
-    parser.add_argument("--markdown", action="store_true", help="run all mutants and print the page")
+    flag(parser, "--json", says="print machine-readable output")
+    flag(parser, "--markdown", says="run all mutants and print the page")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="for --markdown; default: standard output"
     )
-    parser.add_argument(
-        "--jobs", type=thread_count, default=cores(), metavar="N", help="processes (default: cores)"
-    )
-    parser.add_argument(
-        "--timeout", type=positive, default=120, metavar="S", help="for one exploration (default: 120)"
-    )
+    add_jobs(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = _run_mutants(arguments, chosen)
     for bug in chosen:
         if arguments.json:
-            print(json.dumps(versioned("bug", described(bug, results[bug.id]))))
+            print_output("bug", described(bug, results[bug.id]))
         else:
             _show(console(), bug, results[bug.id])
     return exit_status(each for found in results.values() for each in found)
@@ -70,12 +65,9 @@ def _run_mutants(arguments: argparse.Namespace, chosen: Sequence[Bug]) -> dict[s
     mutants = [mutant for bug in chosen for mutant in bug.mutants()]
     found: dict[str, list[Result]] = {bug.id: [] for bug in chosen}
     results = campaign.run(mutants, jobs=arguments.jobs, timeout=arguments.timeout, brief=True)
-    screen = Console(stderr=True, quiet=not sys.stderr.isatty())
-    with screen.status(f"0 of {len(mutants)} mutants") as status:
-        for done, result in enumerate(results, 1):
-            assert result.mutant.bug is not None
-            found[result.mutant.bug].append(result)
-            status.update(f"{done} of {len(mutants)} mutants")
+    for result in counted(results, len(mutants), "mutants"):
+        assert result.mutant.bug is not None
+        found[result.mutant.bug].append(result)
     return found
 
 
@@ -112,7 +104,7 @@ def described(bug: Bug, results: Sequence[Result] | None = None) -> dict[str, An
 
 def _list(bugs: Sequence[Bug], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(versioned("bugs", {"bugs": [described(bug) for bug in bugs]}), indent=2))
+        print_output("bugs", {"bugs": [described(bug) for bug in bugs]}, indent=2)
         return
     out = console()
     for bug in bugs:

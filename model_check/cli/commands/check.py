@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import re
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -25,15 +24,16 @@ from kraftcheck.checking.results import as_data, exit_status, progress_line, rep
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import in_words, more_data
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
-from kraftcheck.engine.explorer import INTERRUPTED, Progress
+from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
-from kraftcheck.support.arguments import byte_count, positive, thread_count
+from kraftcheck.support.arguments import byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written, write_atomically
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
 from kraftcheck.support.sources import source_digest
+from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.scenario import Scenario, find, shipped
 from kraftcheck.traces import json_form
@@ -50,14 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE",
         help="scenarios ('brokers-*': all so named); default: those tagged 'ci'",
     )
-    parser.add_argument(
-        "--list", action="store_true", help="list scenarios (default: all that are shipped) and stop"
-    )
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="explore large scenarios too, and those whose result cannot have changed",
-    )
+    flag(parser, "--list", says="list scenarios (default: all that are shipped) and stop")
+    flag(parser, "--all", says="explore large scenarios too, and those whose result cannot have changed")
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     parser.add_argument(
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
@@ -80,9 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="skip other orders of steps that commute (default: yes, but not with symmetry)",
     )
-    parser.add_argument(
-        "--keep-going", action="store_true", help="continue after the first violated property"
-    )
+    flag(parser, "--keep-going", says="continue after the first violated property")
     parser.add_argument(
         "--checkpoint",
         type=Path,
@@ -96,10 +88,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="save progress at most every S seconds (default: 60)",
     )
-    parser.add_argument(
+    flag(
+        parser,
         "--coverage",
-        action="store_true",
-        help="report which rules, transitions and guards of the reference the steps exercise",
+        says="report which rules, transitions and guards of the reference the steps exercise",
     )
     parser.add_argument(
         "--causes",
@@ -107,15 +99,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="show counterexamples, up to N of each property, one for each cause",
     )
-    parser.add_argument(
+    flag(
+        parser,
         "--smallest-bounds",
-        action="store_true",
-        help="show for each violated property the smallest bounds that still show it, and of "
-        "check.serves-at-most the smallest that holds",
+        says=(
+            "show for each violated property the smallest bounds that still show it, and of "
+            "check.serves-at-most the smallest that holds"
+        ),
     )
     parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
-    parser.add_argument("--json", action="store_true", help="one JSON object a scenario on standard output")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show expected counterexamples too")
+    flag(parser, "--json", says="one JSON object a scenario on standard output")
+    flag(parser, "-v", "--verbose", says="show expected counterexamples too")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -145,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
         if known is not None and ran is not None and result.as_expected and not interrupted:
             known.keep(scenario, result.exploration.distinct, ran.flags)
         if arguments.json:
-            print(json.dumps(versioned("check", as_data(result) | more)), flush=True)
+            print_output("check", as_data(result) | more)
         else:
             kept_in = arguments.checkpoint and arguments.checkpoint / scenario.name
             report(out, result, verbose=arguments.verbose, checkpoint=kept_in)
@@ -154,7 +148,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.traces is not None:
             _write_traces(result, arguments.traces)
         if interrupted:
-            _report_interrupted(result)
+            kept_so_far = "" if result.kept is None else " The same command resumes from the checkpoint."
+            print(f"kraftcheck: interrupted.{kept_so_far}", file=sys.stderr)
             break
     if known is not None:
         known.write()
@@ -167,8 +162,8 @@ def run(arguments: argparse.Namespace) -> int:
             say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
     if arguments.coverage:
         _report_coverage(out, results, arguments)
-    status = exit_status(results)
-    return EXIT_UNDETERMINED if interrupted and status == EXIT_EXPECTED else status
+    ended = exit_status(results)
+    return EXIT_UNDETERMINED if interrupted and ended == EXIT_EXPECTED else ended
 
 
 def _all_of_it(arguments: argparse.Namespace) -> bool:
@@ -197,11 +192,6 @@ def _report_kept(out: Console, kept: dict[str, Kept], what: str) -> None:
     oldest = datetime.fromtimestamp(min(each.when for each in kept.values()))
     since = oldest.strftime("%Y-%m-%d %H:%M")
     say(out, f"{len(kept)} {what} unchanged since {since}, as expected then; --all explores them too", hang=2)
-
-
-def _report_interrupted(result: CheckResult) -> None:
-    kept = "" if result.kept is None else " The same command resumes from the checkpoint."
-    print(f"kraftcheck: interrupted.{kept}", file=sys.stderr)
 
 
 def _seconds(text: str) -> float:
@@ -242,7 +232,7 @@ def _with_symmetry(scenario: Scenario, symmetry: bool) -> Scenario:
 def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
     if as_json:
         data = [scenario.model_dump(mode="json", by_alias=True) for scenario in chosen]
-        print(json.dumps(versioned("scenarios", {"scenarios": data}), indent=2))
+        print_output("scenarios", {"scenarios": data}, indent=2)
         return
     for scenario in chosen:
         tags = ", ".join(scenario.tags)
@@ -255,7 +245,8 @@ def _check(
     scenario: Scenario, arguments: argparse.Namespace, limits: Limits
 ) -> tuple[CheckResult, dict[str, Any], bool]:
     """The result, the requested details of violations, and whether Ctrl-C ended the work."""
-    with _status(scenario, arguments) as progress:
+    with status(quiet=arguments.json) as tell:
+        tell(f"{scenario.name} …")
         with _checkpoint(scenario, arguments) as checkpoint:
             result = check(
                 scenario,
@@ -265,7 +256,7 @@ def _check(
                 partial_order=arguments.partial_order,
                 report_interrupt=True,
                 coverage=arguments.coverage,
-                progress=progress,
+                progress=lambda progress: tell(f"{scenario.name}: {progress_line(progress)}"),
                 checkpoint=checkpoint,
             )
         if result.limit == INTERRUPTED:
@@ -277,16 +268,6 @@ def _check(
         except KeyboardInterrupt:
             return result, {}, True
         return result, more, False
-
-
-@contextmanager
-def _status(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[Callable[[Progress], None] | None]:
-    """A progress line on a terminal, while the scenario runs."""
-    if arguments.json or not sys.stderr.isatty():
-        yield None
-        return
-    with Console(stderr=True).status(f"{scenario.name} …") as status:
-        yield lambda progress: status.update(f"{scenario.name}: {progress_line(progress)}")
 
 
 @contextmanager
@@ -316,7 +297,7 @@ def _report_coverage(out: Console, results: Sequence[CheckResult], arguments: ar
     """Report the coverage of all scenarios together."""
     found = together(results)
     if arguments.json:
-        print(json.dumps(versioned("coverage", {"coverage": found.as_data()})))
+        print_output("coverage", {"coverage": found.as_data()})
         return
     heading(out, f"Coverage of {len(results)} scenarios" if len(results) > 1 else "Coverage")
     for label, text in found.lines(verbose=arguments.verbose):

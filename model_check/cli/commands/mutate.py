@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections import Counter
-from collections.abc import Iterable
 
 from rich.text import Text
 
@@ -15,10 +12,11 @@ from kraftcheck.checking.mutation import campaign, catalogue
 from kraftcheck.checking.mutation.campaign import Result, Run, Status, exit_status
 from kraftcheck.checking.mutation.catalogue import Mutant, choose
 from kraftcheck.impact import own_edit
-from kraftcheck.support.arguments import cores, positive, thread_count
+from kraftcheck.support.arguments import add_jobs, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
+from kraftcheck.support.streams import counted
 from kraftcheck.support.terminal import Console, console, entry, fitted, heading, say, width
 
 _STYLES = {
@@ -49,21 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="judge an edit of your own instead: a unified diff of the reference ('-': standard input)",
     )
-    parser.add_argument("--list", action="store_true", help="list the mutants and stop")
-    parser.add_argument(
-        "--jobs", type=thread_count, default=cores(), metavar="N", help="processes (default: cores)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=positive,
-        default=120,
-        metavar="S",
-        help="for one exploration (default: 120)",
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object a mutant on standard output")
-    parser.add_argument(
-        "-v", "--trace", action="store_true", help="print the edits and the shortest counterexamples"
-    )
+    flag(parser, "--list", says="list the mutants and stop")
+    add_jobs(parser)
+    flag(parser, "--json", says="one JSON object a mutant on standard output")
+    flag(parser, "-v", "--trace", says="print the edits and the shortest counterexamples")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -86,10 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
     found = campaign.run(
         chosen, jobs=arguments.jobs, timeout=arguments.timeout, width=columns, ledger=ledger.of_this_user()
     )
-    for result in _with_status(found, chosen):
+    for result in counted(found, len(chosen), "mutants"):
         results.append(result)
         if arguments.json:
-            print(json.dumps(versioned("mutant", result.as_data())), flush=True)
+            print_output("mutant", result.as_data())
         else:
             _print_result(out, result, details=arguments.trace)
     if not arguments.json:
@@ -106,26 +93,10 @@ def summary(results: list[Result]) -> str:
     return f"{len(results)} mutants: {parts}" if len(results) != 1 else f"1 mutant: {parts}"
 
 
-def _with_status(results: Iterable[Result], chosen: list[Mutant]) -> Iterable[Result]:
-    """``results``, with a line on a terminal that says how far the campaign has come."""
-    if not sys.stderr.isatty():
-        yield from results
-        return
-    with Console(stderr=True).status("") as status:
-        status.update(f"0 of {len(chosen)} mutants")
-        for done, result in enumerate(results, 1):
-            yield result
-            status.update(f"{done} of {len(chosen)} mutants")
-
-
 def _list(mutants: list[Mutant], *, as_json: bool) -> None:
     if as_json:
-        print(
-            json.dumps(
-                versioned("mutants", {"mutants": [mutant.model_dump(mode="json") for mutant in mutants]}),
-                indent=2,
-            )
-        )
+        data = [mutant.model_dump(mode="json") for mutant in mutants]
+        print_output("mutants", {"mutants": data}, indent=2)
         return
     out = console()
     for mutant in mutants:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from kraftcheck.checking import findings
+from kraftcheck.support.arguments import flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -40,19 +41,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE|SCENARIO", help="a trace file ('-': standard input), or with --path a scenario"
     )
     show.add_argument("--path", type=_path, help="the options taken, for example 0,3,1 ('none': no step)")
-    show.add_argument(
-        "--initial-prefix",
-        action="store_true",
-        help="the path is one of the run that leads to replicas.initial-leader",
-    )
+    flag(show, "--initial-prefix", says="the path is one of the run that leads to replicas.initial-leader")
     form = show.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the trace file's JSON form")
-    form.add_argument("--markdown", action="store_true", help="print Markdown")
-    form.add_argument("--pytest", action="store_true", help="print a pytest program that takes these steps")
-    show.add_argument("-v", "--verbose", action="store_true", help="all effects and changed fields")
+    flag(form, "--json", says="print the trace file's JSON form")
+    flag(form, "--markdown", says="print Markdown")
+    flag(form, "--pytest", says="print a pytest program that takes these steps")
+    flag(show, "-v", "--verbose", says="all effects and changed fields")
     again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")
     again.add_argument("file", metavar="FILE", help="a trace file ('-': standard input)")
-    again.add_argument("--json", action="store_true", help="print machine-readable output")
+    flag(again, "--json", says="print machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,15 +84,8 @@ def _replay(arguments: argparse.Namespace) -> int:
     trace = _load(arguments.file, "give a trace file, which 'kraftcheck check --traces DIR' writes")
     difference = replay(trace)
     if arguments.json:
-        data = None
-        if difference is not None:
-            data = {
-                "step": difference.step,
-                "field": difference.field,
-                "recorded": difference.recorded,
-                "now": difference.now,
-            }
-        print(json.dumps(versioned("replay", {"steps": len(trace.steps), "difference": data})))
+        data = None if difference is None else asdict(difference)
+        print_output("replay", {"steps": len(trace.steps), "difference": data})
     elif difference is None:
         print(f"The reference takes all {len(trace.steps)} steps as recorded{_ends(trace)}.")
     else:

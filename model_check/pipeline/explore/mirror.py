@@ -50,7 +50,7 @@ class Appended:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._columns = dict.fromkeys(tables.columns, 0)
+        self._columns = dict.fromkeys(vars(tables.columns), 0)
         self._resolved = self._judged = 0
         self._begun = False
 
@@ -62,14 +62,14 @@ class Appended:
             not self._begun
             or self._resolved < len(tables.resolved)
             or self._judged < len(tables.judged)
-            or any(self._columns[name] < column.count for name, column in tables.columns.items())
+            or any(self._columns[name] < column.count for name, column in vars(tables.columns).items())
         )
 
     def take(self) -> Delta:
         """What was appended."""
         tables = self._tables
         columns = {}
-        for name, column in tables.columns.items():
+        for name, column in vars(tables.columns).items():
             columns[name] = column.used[self._columns[name] :].copy()
             self._columns[name] = column.count
         memo = _pairs(tables.memo, tables.resolved[self._resolved :])

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.steps import confirms
 from kraftcheck.engine.system import UNLIMITED, Limits
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
+from tests.engine.replayed import confirms
 from tests.examples import examples
 from tests.systems.brokers.broker_samples import scenario_of, shipped
 

@@ -11,7 +11,6 @@ import pytest
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine import cycles
-from kraftcheck.engine.components import strong_components
 from kraftcheck.engine.graph import IncompleteGraphError, collect_graph
 from kraftcheck.engine.system import GlobalState, Limits
 from kraftcheck.reference.frozen import replace
@@ -19,7 +18,6 @@ from kraftcheck.reference.log import Batch, Value, append
 from kraftcheck.reference.replica import Follower, Leader, Prospective, Replica, Resigned
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.liveness import Judged
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.wanted import GOALS, settled_states
 from kraftcheck.systems.scenario import shipped
@@ -28,6 +26,7 @@ from kraftcheck.traces.build import walk
 from kraftcheck.traces.json_form import dumps, loads
 from kraftcheck.traces.program import source
 from kraftcheck.traces.replay import replay
+from tests.engine.components import by_networkx
 from tests.systems.kraft.small import changed
 
 
@@ -136,12 +135,6 @@ def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
         assert settled[number] or two is None or isinstance(two.role, Prospective) or not fetched
 
 
-def _by(most: int, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
-    """What is said of a scenario where networkx looks at up to ``most`` edges."""
-    monkeypatch.setattr(cycles, "NETWORKX_EDGES", most)
-    return list(check(shipped()[name]).judged)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -155,22 +148,21 @@ def _by(most: int, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Judged]:
     ],
 )
 def test_networkx_and_arrays_give_the_same_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever looks for the components, or one in the first rounds and the other in those that follow."""
-    by_networkx = _by(10**9, name, monkeypatch)
-    assert by_networkx and _by(-1, name, monkeypatch) == by_networkx
-    assert _by(5_000, name, monkeypatch) == by_networkx
+    """Whichever looks for the components."""
+    by_arrays = check(shipped()[name]).judged
+    monkeypatch.setattr(cycles, "strong_components", by_networkx)
+    assert by_arrays and check(shipped()[name]).judged == by_arrays
 
 
 @pytest.mark.slow
 def test_components_of_a_large_graph_by_networkx_and_by_arrays() -> None:
-    """Half a million edges, more than networkx looks at unless it is asked to."""
     graph = collect_graph(build(shipped()["mixed-versions-elect-one-old"], absorbs=True))
     sources, targets = graph.sources, graph.targets
     assert len(sources) > 400_000
-    by_networkx = strong_components(graph.size, sources, targets, most=len(sources))
-    by_arrays = strong_components(graph.size, sources, targets, most=-1)
-    pairs = len(np.unique(np.stack([by_networkx, by_arrays]), axis=1).T)
-    assert pairs == by_networkx.max() + 1 == by_arrays.max() + 1
+    expected = by_networkx(graph.size, sources, targets)
+    found = cycles.strong_components(graph.size, sources, targets)
+    pairs = len(np.unique(np.stack([expected, found]), axis=1).T)
+    assert pairs == expected.max() + 1 == found.max() + 1
 
 
 @pytest.mark.parametrize(
@@ -257,7 +249,7 @@ def test_a_behaviour_that_ends_where_no_process_runs_is_shown() -> None:
 @pytest.mark.parametrize("limit", ["max_states", "max_memory", "max_seconds"])
 def test_a_graph_beyond_a_limit_says_which(limit: str) -> None:
     with pytest.raises(IncompleteGraphError) as raised:
-        collect_graph(build(changed("ping-pong")), **cast(dict[str, Any], {limit: 0}))
+        collect_graph(build(changed("ping-pong")), limits=Limits(**cast(dict[str, Any], {limit: 0})))
     assert raised.value.limit == limit
 
 
