@@ -466,7 +466,17 @@ class Logs(Output):
 class FleetLogs(Output):
     """Logs of a fleet of clusters, judged on Spark (docs/pipeline/logs.md)."""
 
-    output, revision, command = "fleet-logs", 2, "pipeline logs --json"
+    output, revision, command = "fleet-logs", 3, "pipeline logs --json"
+
+    clusters: list[str]
+    files: list[Data]
+    nodes: list[Data]
+    problems: list[Data]
+    problemCounts: Counts
+    problemsInDoubt: Counts
+    notes: Counts
+    missing: list[Data]
+    mixed: list[Data]
 
 
 class CampaignCell(Output):

@@ -76,11 +76,6 @@ class Findings:
     """By node: the earliest and latest time of lines out of order, and the first place."""
     _in_order: dict[int, deque[tuple[bytes, Problem]]] = field(default_factory=dict)
 
-    @property
-    def certain(self) -> int:
-        """How many problems do not rest on lines out of order."""
-        return self.problem_counts.total() - self.doubtful.total()
-
     def problem(
         self,
         check: str,
