@@ -222,7 +222,6 @@ def test_problems_of_shuffled_lines_are_in_doubt(chance: random.Random) -> None:
     chance.shuffle(lines)
     report, _ = read(b"".join(lines))
     assert report.findings.doubtful == report.findings.problem_counts
-    assert report.findings.doubtful == report.findings.problem_counts
     assert not report.findings.problems or report.findings.notes["time-back"]
 
 
