@@ -93,7 +93,7 @@ def test_every_ci_scenario(tmp_path: Path, master: str) -> None:
 @pytest.mark.spark
 def test_some_ci_scenarios_on_a_cluster(tmp_path: Path) -> None:
     """Of replicas one that holds and one that is violated, and one of brokers."""
-    names = ["flip-flop", "finding-restart-as-candidate", "brokers-data-two-with-one-id"]
+    names = ["flip-flop", "finding-restart-as-candidate", "brokers-timeouts-swapped"]
     _all_on_spark(tmp_path, names, LOCAL_CLUSTER)
 
 
