@@ -215,7 +215,8 @@ def test_a_session_that_cannot_be_had(tmp_path: Path) -> None:
 def test_ctrl_c_in_the_middle(tmp_path: Path) -> None:
     results = tmp_path / "results"
     with _command("campaign", "variants", "--results", str(results), "--master", "local[2]") as process:
-        while not (results / "cells.v3").exists() and process.poll() is None:
+        # The plan is complete; the first cells begin.
+        while not any(results.glob("plans/[0-9]*")) and process.poll() is None:
             time.sleep(0.5)
         time.sleep(2)
         assert process.poll() is None
