@@ -1,4 +1,4 @@
-"""``kraftcheck logs``: rebuild and check what the log files of production nodes show."""
+"""``kraftcheck logs``: rebuild and check what the log files of Kafka nodes show."""
 
 from __future__ import annotations
 

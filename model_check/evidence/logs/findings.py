@@ -88,7 +88,7 @@ class Findings:
         cites: tuple[str, ...] = (),
         disorder: Where | None = None,
     ) -> None:
-        """Add a problem; ``cites`` are ids beside those of the check, ``disorder`` is where the time of the
+        """Add a problem; ``cites`` are ids in addition to those of the check, ``disorder`` is where the time of the
         node's log goes back, if the line is out of order or follows such a one.
         """
         self.problem_counts[check] += 1

@@ -56,7 +56,7 @@ def _read(folder: Path) -> tuple[LogReport, list[HistoryEntry]]:
 
 
 def _wrong(report: LogReport, cluster: Cluster) -> list[str]:
-    """Problems beside the deaths of the walk itself, which are production's (docs/findings.md)."""
+    """Problems other than the processes that exit in the walk itself, as Kafka's do (docs/findings.md)."""
     found = Counter(one.check for one in report.findings.problems)
     found["NoFatal"] -= len(cluster.died)
     return list(found.elements())

@@ -1,4 +1,4 @@
-"""Log lines as production writes them, of any release: the inverse of reading them.
+"""Log lines as Apache Kafka writes them, of any release: the inverse of reading them.
 
 For measurements and tests. The forms are those of ``forms.toml``.
 """
