@@ -88,8 +88,10 @@ class Findings:
         cites: tuple[str, ...] = (),
         disorder: Where | None = None,
     ) -> None:
-        """Add a problem; ``cites`` are ids in addition to those of the check, ``disorder`` is where the time of the
-        node's log goes back, if the line is out of order or follows such a one.
+        """Add a problem.
+
+        ``cites``: ids in addition to those of the check; ``disorder``: where the time of the node's log goes
+        back, if the line is out of order or follows such a one.
         """
         self.problem_counts[check] += 1
         ids = tuple(dict.fromkeys((*CHECKS[check].cites, *cites)))

@@ -196,14 +196,14 @@ class ToldSimulation(Simulation):
         return [node.id for node in self._leaders()]
 
     def add_voter(self, id: int) -> None:
-        """An administrator asks each leader to make ``id`` a voter."""
+        """An admin client asks each leader to make ``id`` a voter."""
         node = self.nodes[id]
         key = ReplicaKey(id, node.directory)
         for leader in self._leaders():
             self._ask(leader, AddRaftVoterRequest(key, endpoints_of(id), cluster_id=self.config.cluster_id))
 
     def remove_voter(self, id: int) -> None:
-        """An administrator asks each leader to make ``id`` an observer."""
+        """An admin client asks each leader to make ``id`` an observer."""
         key = ReplicaKey(id, self.nodes[id].directory)
         for leader in self._leaders():
             self._ask(leader, RemoveRaftVoterRequest(key, self.config.cluster_id))
