@@ -11,19 +11,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from kraftcheck.pipeline import daemon
 from kraftcheck.pipeline.errors import in_a_sentence, spark_errors, start_sentence
 from kraftcheck.support import signals
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.java import find_java
-from kraftcheck.support.streams import say
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 DEFAULT_MASTER = "local[*]"
 _MASTER = re.compile(r"local(\[.+\]|-cluster\[.+\])?|yarn|(spark|k8s)://.+", re.ASCII)
-#: Lines of a Java process that does not start.
-_MOST_LINES = 2_000
 _LEVEL = "spark.log.level"
 #: What Spark logs by default.
 _QUIET = Path(__file__).with_name("log4j2.properties")
@@ -95,18 +92,19 @@ def spark_session(
 
     logging.getLogger().addFilter(_not_of_gateway)
     before = SparkContext._active_spark_context
-    session, printed = None, _Printed()
+    session = None
     usual = signal.getsignal(signal.SIGINT)
-    with in_a_sentence():
+    with in_a_sentence(), tempfile.TemporaryFile(prefix="kraftcheck-") as printed:
         try:
             try:
                 session = _started(f"kraftcheck {name}", _all_settings(master, settings or {}), printed)
             except spark_errors() as error:
                 cluster = None if (master or "local").startswith("local") else master
-                raise InputError(start_sentence(error, printed.until_end(), cluster)) from None
+                printed.seek(0)
+                lines = printed.read().decode("utf-8", "replace").splitlines()
+                raise InputError(start_sentence(error, lines, cluster)) from None
             yield session
         finally:
-            printed.shown = False
             if before is None and (started := session or SparkContext._active_spark_context) is not None:
                 _stop(started)
             if threading.current_thread() is threading.main_thread():
@@ -118,37 +116,6 @@ def _not_of_gateway(record: logging.LogRecord) -> bool:
     where Spark's process ends, both of which become one sentence.
     """
     return "while sending command" not in str(record.msg)
-
-
-class _Printed:
-    """What Spark's Java process prints: kept in ``lines`` until ``shown`` is set, which sends it, or not, to
-    standard error.
-    """
-
-    def __init__(self) -> None:
-        self.shown: bool | None = None
-        self.lines: deque[str] = deque(maxlen=_MOST_LINES)
-        self._ended = threading.Event()
-
-    def pipe(self) -> int:
-        """The descriptor that the process writes to."""
-        receive, send = os.pipe()
-        threading.Thread(target=self._read, args=(receive,), name="printed-by-spark", daemon=True).start()
-        return send
-
-    def _read(self, descriptor: int) -> None:
-        with open(descriptor, encoding="utf-8", errors="replace") as stream:
-            for line in stream:
-                if self.shown is None:
-                    self.lines.append(line.rstrip("\n"))
-                elif self.shown:
-                    say(line.rstrip("\n"))
-        self._ended.set()
-
-    def until_end(self) -> list[str]:
-        """The lines kept; of a process that has ended all of them."""
-        self._ended.wait(1.0)
-        return list(self.lines)
 
 
 def chosen_master(master: str | None, given: Mapping[str, str]) -> str | None:
@@ -180,34 +147,29 @@ def _all_settings(master: str | None, given: Mapping[str, str]) -> dict[str, str
     return {**local, **_SETTINGS, **given} | ({} if master is None else {"spark.master": master})
 
 
-def _started(name: str, settings: Mapping[str, str], printed: _Printed) -> SparkSession:
+def _started(name: str, settings: Mapping[str, str], printed: IO[bytes]) -> SparkSession:
+    """The session; a new Java process writes to ``printed``, with a level of its log to standard error."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     loud = _LEVEL in settings or "log4j" in settings.get("spark.driver.extraJavaOptions", "")
-    if loud:
-        printed.shown = True
     conf = SparkConf().setAppName(name).setAll(list(settings.items()))
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
         if not loud:
             # Of the environment, so that other options of Java stay effective and take precedence.
             os.environ.setdefault("LOG4J_CONFIGURATION_FILE", f"file:{_QUIET}")
-        send = printed.pipe()
-        try:
-            SparkContext._ensure_initialized(gateway=_launched(conf, send), conf=conf)
-        finally:
-            os.close(send)
+        gateway = _launched(conf, sys.__stderr__ if loud else printed)
+        SparkContext._ensure_initialized(gateway=gateway, conf=conf)
     builder = SparkSession.builder.appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     if not session.sparkContext.getConf().contains(_LEVEL):
         session.sparkContext.setLogLevel("OFF" if not loud else "ERROR")
-    printed.shown = True
     return session
 
 
-def _launched(conf: SparkConf, output: int) -> Any:
+def _launched(conf: SparkConf, output: Any) -> Any:
     """The gateway to a new Java process that writes to ``output``."""
     from pyspark import java_gateway
 

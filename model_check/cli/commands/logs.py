@@ -1,4 +1,4 @@
-"""``kraftcheck logs``: rebuild and check what the log files of production nodes show."""
+"""``kraftcheck logs``: rebuild and check what the log files of Kafka nodes show."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from kraftcheck.evidence.logs.layout import PATTERNS
 from kraftcheck.evidence.logs.merged import MergedHistory
@@ -19,6 +20,7 @@ from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_log
 from kraftcheck.evidence.logs.report import (
     SHOWN,
     as_json,
+    exit_status,
     history_json,
     history_text,
     print_checks,
@@ -26,7 +28,7 @@ from kraftcheck.evidence.logs.report import (
 )
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console
@@ -78,16 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryFile(prefix="kraftcheck-") as file:
         history = MergedHistory(file, Reader(Options(arguments.pattern)).layouts)
         listen = _listener(history, as_data=arguments.json) if arguments.history else None
-        report = _read(arguments, listen)
+        data = as_json(_read(arguments, listen))
         if arguments.output is None:
-            _print(arguments, report, history)
+            _print(arguments, data, history)
         else:
             with redirect_stdout(io.StringIO()) as text:
-                _print(arguments, report, history)
+                _print(arguments, data, history)
             write_atomically(arguments.output, text.getvalue())
-    if report.findings.certain:
-        return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if report.findings.problem_counts else EXIT_EXPECTED
+    return exit_status(data)
 
 
 def _listener(history: MergedHistory, *, as_data: bool) -> Callable[[HistoryEntry], None]:
@@ -115,18 +115,18 @@ def _read(arguments: argparse.Namespace, listen: Callable[[HistoryEntry], None] 
         return read_logs(arguments.paths, options, listen, progress)
 
 
-def _print(arguments: argparse.Namespace, report: LogReport, history: MergedHistory) -> None:
+def _print(arguments: argparse.Namespace, data: dict[str, Any], history: MergedHistory) -> None:
     if not arguments.json:
         out = console()
         for line in history:
             out.print(line, end="")
-        print_report(out, report, arguments.limit)
+        print_report(out, data, arguments.limit)
         return
-    data = json.dumps(versioned("logs", as_json(report)), indent=2)
+    text = json.dumps(versioned("logs", data), indent=2)
     if arguments.history:
         print('{\n  "history": [')
         for number, line in enumerate(history):
             print(f"    {',' if number else ''}{line}", end="")
         print("  ],")
-        data = data[2:]
-    print(data)
+        text = text[2:]
+    print(text)

@@ -53,39 +53,6 @@ class Problems(Protocol):
         """Where the time of a source goes back that has one of these facts; None: nowhere."""
 
 
-class Comparison(Protocol):
-    """Takes the facts of all replicas: `Cluster`, or a store that compares them later."""
-
-    forgotten: int
-
-    def same(self, cluster: bytes) -> bool:
-        """As of `Cluster`."""
-
-    def wiped(self, node: int) -> None:
-        """As of `Cluster`."""
-
-    def leader(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def vote(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def grant(self, epoch: int, voter: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def starts(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def high_watermark(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def committed_set(self, offset: int, voters: frozenset[Key], seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def finish(self) -> None:
-        """As of `Cluster`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Disagreement:
     """Two lines on a grant of ``voter`` that differ; no problem if its disk was replaced, before or after."""

@@ -20,13 +20,11 @@ import msgspec
 from kraftcheck.evidence.logs.scan import LONGEST_LINE
 
 CHUNK: Final = 1 << 20
-_STEP: Final = 1 << 16
+#: So many compressed bytes are decompressed at a time, to at most 20 MiB of gzip and Zstandard.
+_STEP: Final = 512
 #: What a decompressor may use at most, in bytes: some formats let the file choose.
 _MEMORY: Final = 1 << 28
-_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
 _BZ2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
-#: At most 128 KiB come from each three bytes or so.
-_ZSTD_STEP: Final = 128
 #: So many bytes tell what a file is.
 _MAGIC: Final = 10
 #: In so many lines a container runtime's prefix is looked for: other lines may come first.
@@ -80,124 +78,67 @@ def _reporting(pieces: Iterable[bytes], progress: Callable[[int], None] | None) 
 # --- compression --------------------------------------------------------------------------------------------
 
 
-class _Gzip:
-    """A member of a gzip file with the interface of the standard library's other decompressors."""
-
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._member.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._member.unused_data
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._member.unconsumed_tail
-
-    def decompress(self, data: bytes, most: int) -> bytes:
-        return self._member.decompress(self._member.unconsumed_tail + data, most)
-
-
-class _Zstandard:
-    """The same of a Zstandard frame. The package bounds no output, so the input is given in small steps."""
-
-    def __init__(self) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise MissingPackageError(
-                "is compressed with Zstandard; install the package that reads it with "
-                "pip install 'kraftcheck[zst]', or decompress it first"
-            ) from None
-        self._error = zstandard.ZstdError
-        self._frame = zstandard.ZstdDecompressor(max_window_size=_MEMORY).decompressobj()
-        self._data, self._at = b"", 0
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._frame.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._frame.unused_data) + self._data[self._at :]
-
-    @property
-    def needs_input(self) -> bool:
-        return self._at >= len(self._data)
-
-    def decompress(self, data: bytes, most: int) -> bytes:
-        if data:
-            self._data, self._at = self._data[self._at :] + data, 0
-        step = self._data[self._at : self._at + _ZSTD_STEP]
-        self._at += len(step)
-        try:
-            return bytes(self._frame.decompress(step)) if step else b""
-        except self._error:
-            raise zlib.error from None
+def _zstandard() -> Any:
+    """A decompressor of a Zstandard frame. Raises MissingPackageError."""
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingPackageError(
+            "is compressed with Zstandard; install the package that reads it with "
+            "pip install 'kraftcheck[zst]', or decompress it first"
+        ) from None
+    return zstandard.ZstdDecompressor(max_window_size=_MEMORY).decompressobj()
 
 
 _KINDS: Final[tuple[tuple[Callable[[bytes], Any], Callable[[], Any]], ...]] = (
-    (lambda first: first.startswith(_GZIP), _Gzip),
+    (lambda first: first.startswith(b"\x1f\x8b"), lambda: zlib.decompressobj(wbits=31)),
     (_BZ2.match, bz2.BZ2Decompressor),
-    (lambda first: first.startswith(_XZ), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY)),
-    (lambda first: first.startswith(_ZSTD), _Zstandard),
+    (lambda first: first.startswith(b"\xfd7zXZ\0"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY)),
+    (lambda first: first.startswith(b"\x28\xb5\x2f\xfd"), _zstandard),
 )
 
 
 def _decompressed(pieces: Iterable[bytes], first: bytes, damaged: list[str], size: int) -> Iterator[bytes]:
     for fits, new in _KINDS:
         if fits(first):
-            return _inflate(pieces, new, damaged, size)
+            return _joined(_inflate(pieces, new, damaged), size)
     return iter(pieces)
 
 
-def _small(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Small pieces: at the end of each member, what follows in the piece is copied."""
-    for piece in pieces:
-        for start in range(0, len(piece), _STEP):
-            yield piece[start : start + _STEP]
+def _joined(texts: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Pieces of ``size`` bytes or more."""
+    found: list[bytes] = []
+    held = 0
+    for text in texts:
+        found.append(text)
+        held += len(text)
+        if held >= size:
+            yield b"".join(found)
+            found, held = [], 0
+    if found:
+        yield b"".join(found)
 
 
-class _DamagedError(Exception):
-    """Compressed data that no compressor writes."""
-
-
-def _some(member: Any, data: bytes, size: int) -> bytes:
-    """At most ``size`` bytes more of ``member``. Raises _DamagedError."""
-    try:
-        return bytes(member.decompress(data, size))
-    except (zlib.error, lzma.LZMAError, OSError, MemoryError):
-        raise _DamagedError from None
-
-
-def _inflate(
-    pieces: Iterable[bytes], new: Callable[[], Any], damaged: list[str], size: int
-) -> Iterator[bytes]:
-    """Any number of compressed members, one after the other; about ``size`` bytes at a time."""
-    member, between = new(), True
-    try:
-        for data in _small(pieces):
-            while data or not (member.eof or member.needs_input):
-                if member.eof:
-                    data = data.lstrip(b"\0")
-                    if not data:
-                        break
-                    member = new()
-                between = False
-                if text := _some(member, data, size):
-                    yield text
-                data = member.unused_data if member.eof else b""
-            between = between or member.eof
-        while not member.eof and not between and (text := _some(member, b"", size)):
-            yield text
-    except _DamagedError:
-        damaged.append("the compressed data is damaged")
-        return
-    if not (between or member.eof):
+def _inflate(pieces: Iterable[bytes], new: Callable[[], Any], damaged: list[str]) -> Iterator[bytes]:
+    """Any number of compressed members, one after the other, and NUL bytes after them."""
+    member = new()
+    for data in (piece[start : start + _STEP] for piece in pieces for start in range(0, len(piece), _STEP)):
+        while data:
+            if member.eof:
+                data = data.lstrip(b"\0")
+                if not data:
+                    break
+                member = new()
+            try:
+                # 81 bytes of bzip2 may become 50 MB; its decompressor and that of xz can be bounded.
+                yield member.decompress(data, *([CHUNK] if hasattr(member, "needs_input") else []))
+                while not (member.eof or getattr(member, "needs_input", True)):
+                    yield member.decompress(b"", CHUNK)
+            except Exception:  # Each decompressor has an error of its own.
+                damaged.append("the compressed data is damaged")
+                return
+            data = member.unused_data if member.eof else b""
+    if not member.eof:
         damaged.append("the compressed data ends early")
 
 
@@ -211,10 +152,8 @@ def _decoded(pieces: Iterable[bytes]) -> Iterator[bytes]:
     while len(first) < 3 and (piece := next(pieces, b"")):
         first += piece
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        texts = (decoder.decode(piece) for piece in chain((first,), pieces))
-        whole = chain(texts, (decoder.decode(b"", True) for _ in (0,)))
-        return (text.encode("utf-8", "replace") for text in whole if text)
+        texts = codecs.iterdecode(chain((first,), pieces), "utf-16", "replace")
+        return (text.encode("utf-8", "replace") for text in texts)
     if first.startswith(codecs.BOM_UTF8):
         first = first[3:]
     return chain((first,), pieces) if first else pieces

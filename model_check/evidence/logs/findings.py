@@ -76,11 +76,6 @@ class Findings:
     """By node: the earliest and latest time of lines out of order, and the first place."""
     _in_order: dict[int, deque[tuple[bytes, Problem]]] = field(default_factory=dict)
 
-    @property
-    def certain(self) -> int:
-        """How many problems do not rest on lines out of order."""
-        return self.problem_counts.total() - self.doubtful.total()
-
     def problem(
         self,
         check: str,
@@ -93,8 +88,10 @@ class Findings:
         cites: tuple[str, ...] = (),
         disorder: Where | None = None,
     ) -> None:
-        """Add a problem; ``cites`` are ids beside those of the check, ``disorder`` is where the time of the
-        node's log goes back, if the line is out of order or follows such a one.
+        """Add a problem.
+
+        ``cites``: ids in addition to those of the check; ``disorder``: where the time of the node's log goes
+        back, if the line is out of order or follows such a one.
         """
         self.problem_counts[check] += 1
         ids = tuple(dict.fromkeys((*CHECKS[check].cites, *cites)))

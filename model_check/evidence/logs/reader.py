@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from kraftcheck.evidence.history.cluster import Cluster, Comparison
+from kraftcheck.evidence.history.cluster import Cluster
 from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from kraftcheck.evidence.logs.messages import FATAL, FATAL_TEXT, Said, parse
@@ -16,7 +16,7 @@ from kraftcheck.evidence.logs.node import Node
 from kraftcheck.evidence.logs.node_history import HistoryEntry, LastLines
 from kraftcheck.evidence.logs.releases import release_named
 from kraftcheck.evidence.logs.scan import DROPPED, Counts, Hit, scan
-from kraftcheck.evidence.logs.sources import Source, find_sources
+from kraftcheck.evidence.logs.sources import Progress, Source, find_sources
 from kraftcheck.evidence.logs.states import Unreadable
 from kraftcheck.support.errors import InputError
 
@@ -54,7 +54,7 @@ class LogReport:
 
     nodes: dict[int, Node]
     files: list[FileReport]
-    copies: list[Path]
+    copies: list[Path | str]
     findings: Findings
     epochs_forgotten: int = 0
 
@@ -72,15 +72,13 @@ class Reader:
         options: Options,
         listen: Callable[[HistoryEntry], None] | None = None,
         findings: Findings | None = None,
-        cluster: Comparison | None = None,
     ) -> None:
-        """``cluster`` takes the facts to compare between nodes, if they are not compared here and now."""
         patterns = PATTERNS if options.pattern is None else (options.pattern,)
         self.layouts = [compile_pattern(pattern) for pattern in patterns]
         self._release = None if options.release is None else release_named(options.release)
         self._listen = listen
         self.findings = Findings() if findings is None else findings
-        self._cluster = Cluster(self.findings) if cluster is None else cluster
+        self.cluster = Cluster(self.findings)
         self._nodes: dict[int, Node] = {}
         self.files: list[FileReport] = []
 
@@ -101,24 +99,26 @@ class Reader:
             if number % _STEP == 0:
                 yield
 
-    def finish(self, copies: Sequence[Path] = ()) -> LogReport:
+    def reading_all(self, sources: Iterable[Source], progress: Progress | None = None) -> Iterator[None]:
+        """Read files in steps; ``progress`` receives the numbers of bytes read from disk."""
+        for source in sources:
+            yield from self.reading(source.path, source.text(progress), source.layout)
+            self.files[-1].damaged = source.damaged[0] if source.damaged else None
+            yield
+
+    def finish(self, copies: Sequence[Path | str] = ()) -> LogReport:
         """Make the comparisons that need everything, and report."""
         for node in self._nodes.values():
             node.finish()
-        self._cluster.finish()
+        self.cluster.finish()
         nodes = dict(sorted(self._nodes.items()))
-        return LogReport(nodes, self.files, list(copies), self.findings, self._cluster.forgotten)
-
-    @property
-    def nodes(self) -> Iterable[Node]:
-        """The nodes seen so far."""
-        return self._nodes.values()
+        return LogReport(nodes, self.files, list(copies), self.findings, self.cluster.forgotten)
 
     def node(self, number: int) -> Node | None:
         """The node with this id; None if there are too many nodes for one more."""
         found = self._nodes.get(number)
         if found is None and len(self._nodes) < NODES_KEPT:
-            found = Node(number, self.findings, self._cluster, self._release, self._listen)
+            found = Node(number, self.findings, self.cluster, self._release, self._listen)
             self._nodes[number] = found
         return found
 
@@ -247,7 +247,7 @@ def read_logs(
     paths: Sequence[Path],
     options: Options,
     listen: Callable[[HistoryEntry], None] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> LogReport:
     """Read the log files among ``paths`` and in the folders among them.
 
@@ -256,25 +256,22 @@ def read_logs(
     """
     reader = Reader(options, listen)
     sources, copies = find_sources(paths, reader.layouts)
-    for source in sources:
-        _read_source(reader, source, progress)
+    for _ in reader.reading_all(sources, progress):
+        pass
     report = reader.finish(copies)
     if not any(file.relevant for file in report.files):
-        raise InputError(_nothing_found(report, options))
+        files = [(str(file.path), file.damaged) for file in report.files]
+        raise InputError(nothing_found(files, report.findings.notes, options))
     return report
 
 
-def _read_source(reader: Reader, source: Source, progress: Callable[[int], None] | None) -> None:
-    file = reader.read(source.path, source.text(progress), source.layout)
-    file.damaged = source.damaged[0] if source.damaged else None
-
-
-def _nothing_found(report: LogReport, options: Options) -> str:
-    names = ", ".join(str(file.path) for file in report.files[:3])
-    more = f" and {len(report.files) - 3} more" if len(report.files) > 3 else ""
-    damaged = next((f" ({file.damaged})" for file in report.files if file.damaged), "")
-    pattern = options.pattern or PATTERNS[0]
-    if report.findings.notes["no-layout"] or report.findings.notes["unreadable"]:
+def nothing_found(files: Sequence[tuple[str, str | None]], notes: Mapping[str, int], options: Options) -> str:
+    """Why there is no line of a raft node in ``files``, each with what is wrong with it."""
+    names = ", ".join(name for name, _ in files[:3])
+    more = f" and {len(files) - 3:,} more" if len(files) > 3 else ""
+    damaged = next((f" ({damaged})" for _, damaged in files if damaged), "")
+    if notes.get("no-layout") or notes.get("unreadable"):
+        pattern = options.pattern or PATTERNS[0]
         what = f"raft lines are there but not in the layout '{pattern}'; give theirs with --pattern"
     else:
         what = (

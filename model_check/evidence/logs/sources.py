@@ -8,7 +8,8 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -27,41 +28,47 @@ _LOG_NAME = re.compile(r".\.(?:log|out|txt)(?:[.-]|\Z)")
 _ROTATED = re.compile(r"\.(?:log|out|txt)\.(\d{1,6})(?:\.(?:gz|bz2|xz|zst))?\Z")
 
 
+Progress = Callable[[int], None]
+#: The text of a file as `chunks_of` gives it: from where sentences on damage go, the size of a piece, and the
+#: function that receives the numbers of bytes read.
+Text = Callable[[list[str], int, Progress | None], Iterator[bytes]]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file to read. ``layout`` is the one that its first record has, if any has."""
 
-    path: Path
+    path: Path | str
+    """A name of another file system is a text."""
     layout: Layout | None
     first: tuple[int, ...] | None
     """When its first record was written; None if there is none."""
     digest: bytes
     """Of the beginning of its content and, of a longer file, its size; to recognise a copy."""
-    rest: Iterator[bytes] | None = None
-    """The text of what can be read once only: a pipe or standard input."""
-    damaged: list[str] = field(default_factory=list)
+    text: Callable[[Progress | None], Iterator[bytes]]
+    """The text of the file. Raises InputError."""
+    damaged: list[str]
     """What is wrong with the compressed data, as far as it was read."""
 
-    def text(self, progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
-        """The text, as `chunks_of` of :mod:`kraftcheck.evidence.logs.content`. Raises InputError."""
-        if self.rest is not None:
-            return self.rest
-        return chunks(self.path, self.damaged, progress=progress)
 
-
-def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path]]:
+def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path | str]]:
     """The log files among ``paths`` and in the folders among them, oldest first, and those that are copies.
 
     Of a folder, files whose name contains ``.log`` or ``.out`` are taken, in subfolders too. Raises
     InputError for a path that is not there, cannot be read, or is a folder without logs.
     """
+    named = dict.fromkeys(file for given in paths for file in _files(given))
+    return in_order(_source(path, layouts) for path in named)
+
+
+def in_order(found: Iterable[Source]) -> tuple[list[Source], list[Path | str]]:
+    """The files, oldest first, without copies of others among them; and those copies."""
     sources: list[Source] = []
-    copies: list[Path] = []
+    copies: list[Path | str] = []
     seen: set[bytes] = set()
-    for path in dict.fromkeys(file for given in paths for file in _files(given)):
-        source = _peek(path, layouts)
+    for source in found:
         if source.first is not None and source.digest in seen:
-            copies.append(path)
+            copies.append(source.path)
             continue
         seen.add(source.digest)
         sources.append(source)
@@ -83,7 +90,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _order(source: Source) -> tuple[bool, tuple[int, ...], int, str]:
-    return (source.first is None, source.first or (), -rotation(source.path.name), str(source.path))
+    return (source.first is None, source.first or (), -_rotation(str(source.path)), str(source.path))
 
 
 def is_log_name(name: str) -> bool:
@@ -91,18 +98,17 @@ def is_log_name(name: str) -> bool:
     return _LOG_NAME.search(name) is not None
 
 
-def rotation(name: str) -> int:
+def _rotation(name: str) -> int:
     """How often the file was rotated, by its name; larger is older."""
     match = _ROTATED.search(PurePath(name).name)
     return 0 if match is None else int(match[1])
 
 
-def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
+def _source(path: Path, layouts: Sequence[Layout]) -> Source:
     """Raises InputError if the file cannot be read."""
-    damaged: list[str] = []
     if not _once(path):
-        layout, first, digest = peek(chunks(path, [], size=_PEEK), lambda: path.stat().st_size, layouts)
-        return Source(path, layout, first, digest)
+        return looked_at(path, partial(chunks, path), lambda: path.stat().st_size, layouts)
+    damaged: list[str] = []
     text, seen = chunks(path, damaged), []
 
     def pieces() -> Iterator[bytes]:
@@ -110,8 +116,15 @@ def _peek(path: Path, layouts: Sequence[Layout]) -> Source:
             seen.append(piece)
             yield piece
 
-    layout, first, digest = peek(pieces(), lambda: 0, layouts)
-    return Source(path, layout, first, digest, chain(seen, text), damaged)
+    layout, first, digest = _peek(pieces(), lambda: 0, layouts)
+    return Source(path, layout, first, digest, lambda progress: chain(seen, text), damaged)
+
+
+def looked_at(path: Path | str, text: Text, size: Callable[[], int], layouts: Sequence[Layout]) -> Source:
+    """The file of ``size`` bytes at ``path`` with this ``text``, of which the beginning is read."""
+    layout, first, digest = _peek(text([], _PEEK, None), size, layouts)
+    damaged: list[str] = []
+    return Source(path, layout, first, digest, partial(text, damaged, CHUNK), damaged)
 
 
 def _once(path: Path) -> bool:
@@ -122,7 +135,7 @@ def _once(path: Path) -> bool:
         return False
 
 
-def peek(
+def _peek(
     text: Iterable[bytes], size: Callable[[], int], layouts: Sequence[Layout]
 ) -> tuple[Layout | None, tuple[int, ...] | None, bytes]:
     """Layout, first moment and digest, as of `Source`, of a file of ``size`` bytes with this content."""
@@ -143,7 +156,7 @@ def peek(
 
 
 def chunks(
-    path: Path, damaged: list[str], size: int = CHUNK, progress: Callable[[int], None] | None = None
+    path: Path, damaged: list[str], size: int = CHUNK, progress: Progress | None = None
 ) -> Iterator[bytes]:
     """The text of the file, pipe or standard input (``-``) at ``path``, as of `chunks_of`.
 

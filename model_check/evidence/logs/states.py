@@ -1,4 +1,4 @@
-"""The states that production prints: ``FollowerState(epoch=5, leader=1, ...)``, in the form of any release.
+"""The states that Apache Kafka prints: ``FollowerState(epoch=5, leader=1, ...)``, in the form of any release.
 
 The forms are those of the toString methods of the state classes in org.apache.kafka.raft, releases 3.3 to
 4.5; a form that is not known is read by the names of its fields.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Hidden, Key
@@ -77,7 +76,8 @@ class LoggedState(NamedTuple):
         return ", ".join(parts)
 
 
-_TOKEN = re.compile(rb"[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
+#: Brackets with none within them, a bracket, or the name of a field.
+_TOKEN = re.compile(rb"[\[({][^\[({\])}]*[\])}]|[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
 _OPENING = frozenset(b"([{")
 _KEY = re.compile(
     rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?"
@@ -92,45 +92,9 @@ _NODE = re.compile(rb"\(id: (\d{1,10}) ")
 _INTEGER = re.compile(rb"-?\d{1,19}")
 _OPTIONAL = re.compile(rb"OptionalInt\[(\d{1,10})\]")
 _ABSENT = (b"null", b"Optional.empty", b"OptionalInt.empty", b"-1")
-#: Texts up to this length are remembered with what they say; production's are far shorter.
-_LONGEST_CACHED: Final = 1 << 13
-#: Brackets nest no deeper than this in any known form.
-_DEPTH: Final = 8
 #: More voters than this are no quorum.
 VOTERS_KEPT: Final = 256
 _ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
-
-
-def _value() -> bytes:
-    """The regular expression of one value: no ``=``, comma or space in it but within balanced brackets.
-
-    What is given back is never matched in another way, so that the time is linear in the length of the text.
-    Possessive groups would say so, but Python before 3.11.5 matches wrongly by them (gh-106052).
-    """
-    inner = rb"[^()\[\]{}]*+"
-    for _ in range(_DEPTH - 1):
-        inner = rb"[^()\[\]{}]*+(?:[(\[{]" + inner + rb"[)\]}][^()\[\]{}]*+)*"
-    return rb"[^=, ()\[\]{}]*+(?:[(\[{]" + inner + rb"[)\]}][^=, ()\[\]{}]*+)*"
-
-
-_VALUE: Final = _value()
-_NUMBER: Final = rb"-?\d{1,19}"
-#: Fields whose values have a simpler form, matched faster.
-_VALUES: Final = {
-    # As release 3.8 prints a leader: ``node-1:9093 (id: 1 rack: null)``.
-    "leader": rb"[^=, ()]*+(?: \([^()]*+\))?",
-    "epoch": _NUMBER,
-    "electionTimeoutMs": _NUMBER,
-    "fetchTimeoutMs": _NUMBER,
-    "epochStartOffset": _NUMBER,
-    "voters": rb"\[[\d, -]*+\]",
-    "highWatermark": rb"Optional\.empty|" + _VALUE,
-    "votedKey": rb"Optional\.empty|" + _VALUE,
-    "fetchingSnapshot": rb"Optional\.empty|" + _VALUE,
-    "leaderEndpoints": rb"Endpoints\(endpoints=\{[^{}]*+\}\)|" + _VALUE,
-    "voterStates": rb"\{[^{}]*+\}",
-    "leaderId": rb"OptionalInt(?:\.empty|\[\d+\])|" + _VALUE,
-}
 
 
 def fields(body: bytes) -> dict[str, bytes]:
@@ -143,6 +107,8 @@ def fields(body: bytes) -> dict[str, bytes]:
     depth, name, start = 0, "", 0
     for token in _TOKEN.finditer(body):
         if token[1] is None:
+            if token.end() - token.start() > 1:
+                continue
             depth += 1 if token[0][0] in _OPENING else -1
             if depth < 0:
                 raise Unreadable
@@ -158,121 +124,36 @@ def fields(body: bytes) -> dict[str, bytes]:
 
 #: The same voters and keys are printed again and again; texts are short, since long lines are dropped.
 _remembered: Final = lru_cache(maxsize=256)
-
-
-class _Constant(NamedTuple):
-    """What of a state is printed alike again and again: fields as of `LoggedState`."""
-
-    leader: int | Hidden | None
-    voted: Key | Hidden | None
-    voters: tuple[int, ...] | None
-    local: Key | None
-    granted: frozenset[int] | None
-    electorate: frozenset[int] | None
-    releases: Releases
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Form:
-    """The fields of a printed state in order, the places of those that change from line to line, and who
-    prints it.
-    """
-
-    names: tuple[str, ...]
-    releases: Releases
-    epoch: int
-    high: int | None
-    """None, here and below: there is no such field."""
-    timeout: int | None
-    start: int | None
-    constant: tuple[int, ...]
-    """The places of the fields that a `_Constant` is read from."""
-
-
 _NUMBERS: Final = ("epoch", "electionTimeoutMs", "fetchTimeoutMs", "epochStartOffset")
-_CHANGING: Final = (*_NUMBERS, "highWatermark")
-_UNUSED: Final = ("voterStates", "leaderEndpoints", "fetchingSnapshot")
 
 
-def _form(names: tuple[str, ...], releases: Releases) -> _Form:
-    at = {name: place for place, name in enumerate(names)}
-    return _Form(
-        names,
-        releases,
-        epoch=at["epoch"],
-        high=at.get("highWatermark"),
-        timeout=at.get("electionTimeoutMs", at.get("fetchTimeoutMs")),
-        start=at.get("epochStartOffset"),
-        constant=tuple(place for name, place in at.items() if name not in (*_CHANGING, *_UNUSED)),
-    )
-
-
-@cache
-def _known_forms(word: bytes) -> tuple[tuple[re.Pattern[bytes], _Form], ...]:
-    """The known forms of ``word``, each with a regular expression for what stands in its parenthesis."""
-    found = []
-    for (name, shown), releases in forms().states.items():
-        if name.encode() == word:
-            named = (one.encode() + b"=(" + _VALUES.get(one, _VALUE) + b")" for one in shown)
-            found.append((re.compile(rb"(?:, |,| )".join(named) + rb"\Z"), _form(shown, releases)))
-    return tuple(found)
-
-
+@lru_cache(maxsize=512)
 def parse_state(text: bytes) -> LoggedState:
     """The state that ``text`` prints. Raises Unreadable."""
-    return _remembered_state(text) if len(text) <= _LONGEST_CACHED else _parse_state(text)
-
-
-def _parse_state(text: bytes) -> LoggedState:
     word, bracket, rest = text.partition(b"(")
     role = ROLES.get(word)
     if role is None or not bracket or not rest.endswith(b")"):
         raise Unreadable
-    for pattern, form in _known_forms(word):
-        match = pattern.match(rest, 0, len(rest) - 1)
-        if match is not None:
-            return _state(role, form, match.groups())
     shown = fields(rest[:-1])
     if "epoch" not in shown or any(_INTEGER.fullmatch(shown.get(name, b"0")) is None for name in _NUMBERS):
         raise Unreadable
-    releases = forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
-    return _state(role, _form(tuple(shown), releases), tuple(shown.values()))
-
-
-_remembered_state: Final = lru_cache(maxsize=512)(_parse_state)
-
-
-def _state(role: str, form: _Form, values: tuple[bytes, ...]) -> LoggedState:
-    same = _remembered_constant(role, form, tuple([values[place] for place in form.constant]))
-    return LoggedState(
-        role,
-        int(values[form.epoch]),
-        same.leader,
-        same.voted,
-        same.voters,
-        NOT_SHOWN if form.high is None else offset(values[form.high]),
-        None if form.timeout is None else int(values[form.timeout]),
-        same.local,
-        None if form.start is None else int(values[form.start]),
-        same.granted,
-        same.electorate,
-        same.releases,
-    )
-
-
-@_remembered
-def _remembered_constant(role: str, form: _Form, values: tuple[bytes, ...]) -> _Constant:
-    shown = {form.names[place]: value for place, value in zip(form.constant, values, strict=True)}
+    numbers = {name: int(shown[name]) for name in _NUMBERS if name in shown}
     granted = electorate = None
-    votes, releases = shown.get("epochElection", shown.get("voteStates")), form.releases
+    releases = forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
+    votes = shown.get("epochElection", shown.get("voteStates"))
     if votes is not None:
         granted, electorate, releases = _election(votes, releases)
     local = _local(shown)
-    return _Constant(
+    return LoggedState(
+        role,
+        numbers["epoch"],
         _leader(role, shown, local),
         _voted(role, shown, local),
         _ids(shown["voters"]) if "voters" in shown else None,
+        offset(shown["highWatermark"]) if "highWatermark" in shown else NOT_SHOWN,
+        numbers.get("electionTimeoutMs", numbers.get("fetchTimeoutMs")),
         local,
+        numbers.get("epochStartOffset"),
         granted,
         electorate,
         releases,
@@ -306,6 +187,7 @@ def _integer(shown: Mapping[str, bytes], name: str) -> int:
     return int(value)
 
 
+@_remembered
 def _ids(text: bytes) -> tuple[int, ...]:
     if not (text.startswith(b"[") and text.endswith(b"]")):
         raise Unreadable
@@ -315,6 +197,7 @@ def _ids(text: bytes) -> tuple[int, ...]:
     return tuple(sorted(int(part) for part in parts))
 
 
+@_remembered
 def _election(
     text: bytes, releases: Releases
 ) -> tuple[frozenset[int] | None, frozenset[int] | None, Releases]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.mutation.campaign import Status
-from kraftcheck.pipeline.campaign.matrix import HINT, Campaign, expand, find_campaign
+from kraftcheck.pipeline.campaign.matrix import HINT, Campaign, LimitsOfCells, Matrix, expand, find_campaign
 from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.support.arguments import positive
@@ -43,6 +43,11 @@ _WORDS = (
     ("bounds", "--bounds", "BOUNDS", "such as 'budgets.crashes=0..2 bounds.max-epoch=2'"),
     ("engines", "--engine", "ENGINE", "check or simulate"),
 )
+_LIMITS = (
+    ("seconds", "S", positive, "wall time (default: 120)"),
+    ("memory", "SIZE", str, "resident memory (default: 2G)"),
+    ("states", "N", positive, "distinct states (default: any number)"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,21 +69,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--report", metavar="DIR", help="report what is in DIR and run nothing")
     matrix = parser.add_argument_group("instead of a campaign file; each may be repeated")
-    for _, option, metavar, meaning in _WORDS:
-        matrix.add_argument(option, action="append", metavar=metavar, help=meaning)
+    for name, option, metavar, meaning in _WORDS:
+        matrix.add_argument(option, dest=name, action="append", metavar=metavar, help=meaning)
     one = parser.add_argument_group("with them")
-    one.add_argument("--mutants-in", choices=("scenarios", "own"), help="own: each in the scenario it names")
+    own = "own: each in the scenario it names"
+    one.add_argument("--mutants-in", dest="mutants-in", choices=("scenarios", "own"), help=own)
     one.add_argument("--seeds", metavar="N..M", help="seeds of simulate (default: 0)")
     one.add_argument("--walks", type=positive, metavar="N", help="walks for a seed (default: 100)")
     one.add_argument("--depth", type=positive, metavar="N", help="most steps of a walk (default: 100)")
-    one.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    going = "go on after the first violated property"
+    one.add_argument("--keep-going", dest="keep-going", action="store_true", help=going)
     one.add_argument("--coverage", action="store_true", help="note what the steps exercise")
     limits = parser.add_argument_group("limits of a cell, instead of those of the file")
-    limits.add_argument("--max-seconds", type=positive, metavar="S", help="wall time (default: 120)")
-    limits.add_argument("--max-memory", metavar="SIZE", help="resident memory (default: 2G)")
-    limits.add_argument(
-        "--max-states", type=positive, metavar="N", help="distinct states (default: any number)"
-    )
+    for name, metavar, kind, meaning in _LIMITS:
+        limits.add_argument(f"--max-{name}", dest=name, type=kind, metavar=metavar, help=meaning)
     parser.add_argument("--list", action="store_true", help="list the cells and stop")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
@@ -93,7 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments.conf)
     require_file_can_be_written(arguments.output, "-o")
     if arguments.report is not None:
-        _require_nothing_else(arguments)
+        if arguments.campaign is not None or arguments.results is not None or arguments.list:
+            raise InputError("--report runs nothing; leave out CAMPAIGN, --results and --list.")
         with spark_session("campaign", arguments.master, settings) as spark:
             return _report(spark, arguments.report, arguments)
     campaign = _campaign(arguments)
@@ -112,25 +117,12 @@ def run(arguments: argparse.Namespace) -> int:
         return _report(spark, arguments.results, arguments)
 
 
-def _require_nothing_else(arguments: argparse.Namespace) -> None:
-    if arguments.campaign is not None or arguments.results is not None or arguments.list:
-        raise InputError("--report runs nothing; leave out CAMPAIGN, --results and --list.")
-
-
 def _campaign(arguments: argparse.Namespace) -> Campaign:
     """The campaign that the arguments say. Raises InputError."""
-    matrix = {
-        name: given for name, option, *_ in _WORDS if (given := getattr(arguments, option.removeprefix("--")))
-    }
-    for name in ("mutants_in", "seeds", "walks", "depth", "keep_going", "coverage"):
-        if given := getattr(arguments, name):
-            matrix[name.replace("_", "-") if name in ("mutants_in", "keep_going") else name] = given
-    limits = {
-        "seconds": arguments.max_seconds,
-        "memory": arguments.max_memory,
-        "states": arguments.max_states,
-    }
-    limits = {name: given for name, given in limits.items() if given is not None}
+    given = vars(arguments)
+    keys = (field.alias or name for name, field in Matrix.model_fields.items())
+    matrix = {key: given[key] for key in keys if given[key]}
+    limits = {name: given[name] for name in LimitsOfCells.model_fields if given[name] is not None}
     if arguments.campaign is not None:
         if matrix:
             raise InputError("give a campaign file, or the options that stand for one, not both.")

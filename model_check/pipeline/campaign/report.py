@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.pipeline.campaign import mutants
@@ -27,7 +27,7 @@ def make(store: Store) -> dict[str, Any]:
     plan = store.planned()
     ids = {row["cell"] for row in plan}
     cells = [row for row in store.finished() if row["cell"] in ids]
-    return of_rows(plan, cells) | {"coverage": _coverage(store, plan, cells)}
+    return of_rows(plan, cells) | {"coverage": _coverage(store, cells)}
 
 
 def of_rows(plan: Sequence[Row], cells: Sequence[Row]) -> dict[str, Any]:
@@ -101,13 +101,12 @@ def _found(cells: Iterable[Row]) -> list[Row]:
 # Coverage.
 
 
-def _coverage(store: Store, plan: Sequence[Row], cells: Sequence[Row]) -> dict[str, Any] | None:
+def _coverage(store: Store, cells: Sequence[Row]) -> dict[str, Any] | None:
     """What the cells of the unchanged reference exercise, and what none does; ``None``: not noted."""
     items = {item for row in cells if row["mutant"] == NO_MUTANT for item in row["covered"] or ()}
     if not items:
         return None
-    wanted = sorted({row["content"] for row in plan if row["coverage"]})
-    found = _as_report(_systems(store.scenarios(), wanted), items)
+    found = _as_report(_systems(store.covering()), items)
     return {"data": found.as_data(), "lines": [list(line) for line in found.lines()]}
 
 
@@ -122,14 +121,14 @@ def _as_report(systems: list[ModelSystem], told: Iterable[str]) -> Report:
     return Report(Covered(items, seen or None), to_cover(systems), guards_of(systems))
 
 
-def _systems(texts: Mapping[str, str], wanted: Iterable[str]) -> list[ModelSystem]:
+def _systems(contents: Iterable[str]) -> list[ModelSystem]:
     """The systems whose steps are noted; a scenario that contradicts itself has none, as its cells say."""
     from kraftcheck.systems.kinds import kind_of
     from kraftcheck.systems.scenario import from_data
 
     systems = []
-    for content in wanted:
-        scenario = from_data(json.loads(texts[content]), content)
+    for content in contents:
+        scenario = from_data(json.loads(content), "a scenario of the campaign")
         try:
             systems.append(kind_of(scenario).build(scenario))
         except BrokenInitialPrefix as broken:

@@ -11,22 +11,24 @@ import resource
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from kraftcheck.checking.mutation import warm, worker
-from kraftcheck.engine.prepared import prepare
-from kraftcheck.pipeline.campaign import explore
-from kraftcheck.pipeline.campaign.cells import from_task
 from kraftcheck.support import forks
 from kraftcheck.support.failures import ended_by_the_machine
 from kraftcheck.support.signals import ENDING
+
+if TYPE_CHECKING:
+    from kraftcheck.checking.mutation.warm import Image
 
 #: What a cell may take beyond its limit of time, in seconds: to build the system, a level, to tell a trace.
 GRACE_SECONDS = 30.0
 
 
-def answer(image: warm.Image, task: str, caller: int) -> dict[str, Any]:
+def answer(image: Image, task: str, caller: int) -> dict[str, Any]:
     """What the cell of ``task`` finds, in a process of its own, which ends when ``caller`` is closed."""
+    from kraftcheck.pipeline.campaign import explore
+    from kraftcheck.pipeline.campaign.cells import from_task
+
     cell, _, _ = from_task(task)
 
     def work(stream: TextIO) -> None:
@@ -56,7 +58,14 @@ def _untold(ended: forks.Ended) -> dict[str, Any]:
 
 
 def ready() -> Callable[[str, int], dict[str, Any]]:
-    """Import and compile what all forked processes need; what answers requests."""
+    """Import and compile what all forked processes need; the function that answers requests.
+
+    The engine is imported here, where :func:`forks.serve` reports that memory is short, not with this module.
+    """
+    from kraftcheck.checking.mutation import warm, worker
+    from kraftcheck.engine.prepared import prepare
+    from kraftcheck.pipeline.campaign import explore  # noqa: F401  # before the fork
+
     prepare()
     return partial(answer, warm.image(worker.load))
 

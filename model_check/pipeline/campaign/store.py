@@ -7,7 +7,6 @@ later. The file ``campaign`` is written first; a folder that has content but no 
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -30,10 +29,9 @@ _COORDINATES = (
 )
 PLAN = Dataset(
     "campaign-plan",
-    2,
+    3,
     f"{_COORDINATES}, control string, content string, coverage boolean, sources string, campaign string",
 )
-SCENARIOS = Dataset("campaign-scenarios", 1, "content string, text string")
 CELLS = Dataset(
     "campaign-cells",
     3,
@@ -59,7 +57,7 @@ def planned_rows(cells: Sequence[Cell], ids: Sequence[str], sources: str, campai
     return [
         coordinates(cell, id_)
         | {"control": None if cell.mutant == NO_MUTANT else controls[cell.control]}
-        | {"content": _digest(cell.content), "coverage": cell.coverage}
+        | {"content": cell.content, "coverage": cell.coverage}
         | {"sources": sources, "campaign": campaign}
         for cell, id_ in zip(cells, ids, strict=True)
     ]
@@ -95,15 +93,8 @@ class Store:
                 )
             files.write(_MARK, b"results of kraftcheck pipeline campaign\n")
         rows = planned_rows(cells, ids, sources, campaign)
-        texts = {_digest(cell.content): cell.content for cell in cells}
-        scenarios = [{"content": digest, "text": text} for digest, text in texts.items()]
-
-        def work(folder: str) -> None:
-            for dataset, name, data in ((PLAN, "plan", rows), (SCENARIOS, "scenarios", scenarios)):
-                one = self.spark.createDataFrame(data, dataset.schema()).coalesce(1)
-                write(one, dataset, f"{folder}/{name}")
-
-        write_whole(self.spark, self._new(_PLANS), work)
+        plan = self.spark.createDataFrame(rows, PLAN.schema()).coalesce(1)
+        write_whole(self.spark, self._new(_PLANS), lambda folder: write(plan, PLAN, f"{folder}/plan"))
 
     def add(self, found: DataFrame) -> None:
         """Store what a batch of cells found."""
@@ -118,14 +109,17 @@ class Store:
             raise InputError(f"{self.path}: holds no campaign; {give}.")
         return plans[-1]
 
-    def planned(self) -> list[Row]:
-        """The cells of the campaign. Raises InputError where there is none."""
-        return _rows(read(self.spark, PLAN, f"{self._last_plan()}/plan"))
+    def _plan(self) -> DataFrame:
+        return read(self.spark, PLAN, f"{self._last_plan()}/plan")
 
-    def scenarios(self) -> dict[str, str]:
-        """The texts of the scenarios of the campaign by their ids. Raises InputError where there are none."""
-        rows = _rows(read(self.spark, SCENARIOS, f"{self._last_plan()}/scenarios"))
-        return {row["content"]: row["text"] for row in rows}
+    def planned(self) -> list[Row]:
+        """The cells of the campaign, without their scenarios. Raises InputError where there is no plan."""
+        return _rows(self._plan().drop("content"))
+
+    def covering(self) -> list[str]:
+        """The scenarios, as JSON, of the cells that note what their steps exercise. Raises InputError."""
+        found = self._plan().where("coverage").select("content").distinct().collect()
+        return sorted(row["content"] for row in found)
 
     def _finished(self) -> DataFrame | None:
         batches = [f"{batch}/cells" for batch in self._complete(_CELLS)]
@@ -148,7 +142,3 @@ class Store:
 def _rows(data: DataFrame) -> list[Row]:
     rows: list[Row] = data.toArrow().to_pylist()
     return rows
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

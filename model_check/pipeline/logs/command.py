@@ -6,13 +6,13 @@ import argparse
 import json
 from typing import Final
 
-from kraftcheck.evidence.logs.reader import Options, Reader
+from kraftcheck.evidence.logs.reader import Options, Reader, nothing_found
+from kraftcheck.evidence.logs.report import exit_status
 from kraftcheck.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
 from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console
 
@@ -22,7 +22,10 @@ _LIMIT: Final = 20
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the arguments."""
-    parser.epilog = "Exit status: 0 no problem, 1 problems, 2 nothing to read. See docs/pipeline/logs.md."
+    parser.epilog = (
+        "Exit status: 0 no problem, 1 problems, 2 nothing to read, 3 only problems in doubt, as lines are "
+        "out of order. See docs/pipeline/logs.md."
+    )
     parser.add_argument(
         "paths",
         nargs="*",
@@ -51,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the pipeline; 0: no problem, 1: problems. Raises InputError where there is nothing to read."""
+    """Run the pipeline; the exit status is that of `kraftcheck logs`. Raises InputError."""
     if not arguments.paths:
         raise InputError("no log files given; see 'kraftcheck pipeline logs --help'.")
     options = Options(arguments.pattern, arguments.release)
@@ -63,19 +66,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, options: Options) -> int:
     with spark_session("logs", arguments.master, settings_of(arguments.conf)) as spark:
-        from kraftcheck.pipeline.logs.fleet import check_fleet
-        from kraftcheck.pipeline.logs.report import print_fleet
+        from kraftcheck.pipeline.logs.fleet import check_fleet, is_of_raft, print_fleet
 
         files = find_files(arguments.paths, arguments.layout)
         with progress(spark, "logs"):
             report = check_fleet(spark, files, options, arguments.output, arguments.limit)
-    if not report.relevant:
-        first = report.damaged[0]["damaged"] if report.damaged else "expected those of org.apache.kafka.raft"
-        raise InputError(
-            f"{', '.join(arguments.paths[:3])}: no line of a raft node in {report.files:,} files ({first})."
-        )
+    if not is_of_raft(report):
+        named = [(file["file"], file["damaged"]) for file in report["files"]]
+        raise InputError(nothing_found(named, report["notes"], options))
     if arguments.json:
-        print(json.dumps(versioned("fleet-logs", report.as_json()), indent=2))
+        print(json.dumps(versioned("fleet-logs", report), indent=2))
     else:
-        print_fleet(console(), report, arguments.output)
-    return EXIT_DIFFERS if report.problem_counts else EXIT_EXPECTED
+        print_fleet(console(), report, arguments.output, arguments.limit)
+    return exit_status(report)

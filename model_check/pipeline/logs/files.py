@@ -61,27 +61,30 @@ def find_files(paths: Sequence[str], layout: str | None) -> list[LogFile]:
 
 
 def _files(given: str, pattern: re.Pattern[str] | None) -> list[LogFile]:
-    from pyarrow.fs import FileType
+    from pyarrow.fs import FileSelector, FileType
 
     prefix, path = split(given)
     parts = path.rstrip("/").split("/")
     wild = next((n for n, part in enumerate(parts) if _WILD.search(part)), len(parts))
-    root = "/".join(parts[:wild]) or "/"
-    glob = _glob(parts[wild:])
+    root, glob = "/".join(parts[:wild]) or "/", _glob(parts[wild:])
     try:
         system = file_system(prefix)
         info = system.get_file_info(root)
+        is_file = info.type == FileType.File
         if info.type == FileType.NotFound:
             raise InputError(f"{given}: there is nothing; give log files, folders of them, or a glob.")
-        infos = [info] if info.type == FileType.File else _below(system, root)
+        infos = [info] if is_file else system.get_file_info(FileSelector(root, recursive=True))
     except (OSError, ValueError) as error:
         raise InputError(f"{given}: cannot be read ({_first_line(error)}); give readable logs.") from None
-    base = root.rpartition("/")[0] if info.type == FileType.File else root.rstrip("/")
+    base = root.rpartition("/")[0] if is_file else root.rstrip("/")
     found = []
     for one in infos:
         relative = one.path[len(base) :].lstrip("/")
-        matches, whole = _matches(glob, relative)
-        if one.type == FileType.File and matches and (whole or info.type == FileType.File or _is_log(one)):
+        match = glob.match(relative)
+        if one.type != FileType.File or match is None:
+            continue
+        # A file that is named is taken; of a folder, those that are called like logs.
+        if is_file or not match["rest"] or is_log_name(one.base_name):
             cluster = cluster_of(relative, base.rpartition("/")[2], pattern)
             found.append(LogFile(prefix + one.path, one.size or 0, cluster))
     if not found:
@@ -89,17 +92,6 @@ def _files(given: str, pattern: re.Pattern[str] | None) -> list[LogFile]:
             f"{given}: no log files there; expected names such as server.log or controller.log.1.gz."
         )
     return sorted(found, key=lambda file: file.name.split("/"))
-
-
-def _below(system: FileSystem, root: str) -> list[Any]:
-    from pyarrow.fs import FileSelector
-
-    found: list[Any] = system.get_file_info(FileSelector(root, recursive=True))
-    return found
-
-
-def _is_log(info: Any) -> bool:
-    return is_log_name(info.base_name)
 
 
 def _glob(parts: Sequence[str]) -> re.Pattern[str]:
@@ -117,12 +109,6 @@ def _glob(parts: Sequence[str]) -> re.Pattern[str]:
                 text += token if len(token) > 1 else re.escape(token)
         names.append(text)
     return re.compile("/".join(names) + (r"(?P<rest>/.+)?\Z" if parts else r"(?P<rest>.+)\Z"))
-
-
-def _matches(glob: re.Pattern[str], relative: str) -> tuple[bool, bool]:
-    """Whether ``relative`` is at or below the glob; and whether the glob names it itself."""
-    match = glob.match(relative)
-    return match is not None, match is not None and not match["rest"]
 
 
 def cluster_of(relative: str, root: str, pattern: re.Pattern[str] | None) -> str:

@@ -49,7 +49,7 @@ def test_what_is_planted_is_found_and_nothing_else(
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         made = make_fleet(Path(name), FleetOptions(clusters, lines, seed, faults, skew=skew))
-        # A walk may have a process die of itself, as production's does: that is listed besides.
+        # In a walk a process may exit by itself, as Kafka's does: that is listed, too.
         assert len(made["planted"]) >= faults * len(CHECKS)
         found = _found(Path(name), (one["cluster"] for one in made["clusters"]))
     assert unlike_planted(made, found) == []

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from kraftcheck import spec
+from kraftcheck.evidence.history.checks import CHECKS
 from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader
 from kraftcheck.reference.disk import Disk
@@ -54,7 +56,7 @@ def _read(folder: Path) -> tuple[LogReport, list[HistoryEntry]]:
 
 
 def _wrong(report: LogReport, cluster: Cluster) -> list[str]:
-    """Problems beside the deaths of the walk itself, which are production's (docs/findings.md)."""
+    """Problems other than the processes that exit in the walk itself, as Kafka's do (docs/findings.md)."""
     found = Counter(one.check for one in report.findings.problems)
     found["NoFatal"] -= len(cluster.died)
     return list(found.elements())
@@ -121,7 +123,12 @@ def test_a_fault_planted_in_a_walk_is_found_and_nothing_else(
         walk.go_on()
     walk.settle()
     cluster.finish()
-    assert _wrong(_read(tmp_path)[0], cluster) == [check]
+    report, _ = _read(tmp_path)
+    assert _wrong(report, cluster) == [check]
+    (problem,) = (problem for problem in report.findings.problems if problem.check == check)
+    assert problem.expected and problem.found and problem.where.line > 0
+    cited = set(CHECKS[check].cites)
+    assert cited <= set(problem.cites) and cited <= {*spec.load().rules, *spec.load().properties}
 
 
 @pytest.mark.slow

@@ -24,9 +24,10 @@ from kraftcheck.cli.main import main
 from kraftcheck.evidence.history.checks import ALL
 from kraftcheck.evidence.logs.content import chunks_of
 from kraftcheck.evidence.logs.reader import Options, read_logs
-from kraftcheck.evidence.logs.report import as_json
+from kraftcheck.evidence.logs.report import as_json, exit_status
 from kraftcheck.support import files
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS
 from tests.evidence.logs.log_lines import change, read, state, steps_of, text_of
 
 TEXT = "".join(line for step in steps_of(random.Random(5).choice, "4.3", 30) for line in step.lines).encode()
@@ -220,7 +221,6 @@ def test_problems_of_shuffled_lines_are_in_doubt(chance: random.Random) -> None:
     lines = TEXT.splitlines(keepends=True)
     chance.shuffle(lines)
     report, _ = read(b"".join(lines))
-    assert report.findings.certain == 0
     assert report.findings.doubtful == report.findings.problem_counts
     assert not report.findings.problems or report.findings.notes["time-back"]
 
@@ -234,7 +234,8 @@ def test_a_problem_long_after_a_clock_was_set_back_is_no_less_one() -> None:
     between = text_of([*highs, *change(state("Unattached", 2), follower)], start=500_000)
     report, _ = read(b"".join([*lines, back, between, later]))
     assert report.findings.notes["time-back"] == 1
-    assert report.findings.certain == report.findings.problem_counts.total() > 0
+    assert not report.findings.doubtful and report.findings.problem_counts
+    assert exit_status(as_json(report)) == EXIT_DIFFERS
 
 
 def test_only_problems_in_doubt_leave_it_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

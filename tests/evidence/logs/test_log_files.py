@@ -32,16 +32,49 @@ def third(number: int) -> bytes:
     return b"".join(LINES[number * size : (number + 1) * size if number < 2 else None])
 
 
-def test_rotated_files_are_read_oldest_first(tmp_path: Path) -> None:
-    (tmp_path / "server.log").write_bytes(third(2))
-    (tmp_path / "server.log.1").write_bytes(third(1))
-    (tmp_path / "server.log.2.gz").write_bytes(gzip.compress(third(0)))
-    (tmp_path / "notes.md").write_bytes(b"no log")
-    report = read_logs([tmp_path], Options())
-    assert [file.path.name for file in report.files] == ["server.log.2.gz", "server.log.1", "server.log"]
-    assert report.findings.problems == []
-    assert not report.findings.notes["gaps"]
+NOISE = b"[2026-01-01 00:00:00,000] INFO nothing (org.apache.kafka.server.Other)\n" * 5000
+SMALL_MEMBERS = b"".join(gzip.compress(line) + gzip.compress(b"") for line in LINES)
+
+#: Files, those that are read, in order, and those that are copies: each time one whole history.
+FOLDERS: dict[str, tuple[dict[str, bytes], list[str], list[str]]] = {
+    "rotated files are read oldest first": (
+        {
+            "server.log": third(2),
+            "server.log.1": third(1),
+            "server.log.2.gz": gzip.compress(third(0)),
+            "notes.md": b"no log",
+        },
+        ["server.log.2.gz", "server.log.1", "server.log"],
+        [],
+    ),
+    "two appenders of log4j write each line to one file": (
+        {"server.log": b"".join(line + line for line in LINES)},
+        ["server.log"],
+        [],
+    ),
+    "a copy is read once": ({"a.log": TEXT, "b.log.gz": gzip.compress(TEXT)}, ["a.log"], ["b.log.gz"]),
+    "a copy of a file that grew since hides nothing": (
+        {"a.log": NOISE + TEXT[: len(TEXT) // 2], "b.log": NOISE + TEXT},
+        ["a.log", "b.log"],
+        [],
+    ),
+    "many small members of gzip": ({"a.log.gz": SMALL_MEMBERS}, ["a.log.gz"], []),
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_files_are_one_history(tmp_path: Path, folder: str) -> None:
+    files, read, copies = FOLDERS[folder]
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    report = read_logs([tmp_path, tmp_path / read[0]], Options())
+    assert [Path(file.path).name for file in report.files] == read
+    assert [Path(path).name for path in report.copies] == copies
+    assert report.findings.problems == [] and not report.findings.notes["gaps"]
+    assert not any(file.damaged for file in report.files)
     assert report.nodes[1].summary.transitions == len(STEPS)
+    doubled = report.findings.notes["repeated"] >= len(STEPS)
+    assert doubled == folder.startswith("two appenders")
 
 
 def test_a_missing_middle_is_a_gap(tmp_path: Path) -> None:
@@ -50,23 +83,6 @@ def test_a_missing_middle_is_a_gap(tmp_path: Path) -> None:
     report = read_logs([tmp_path], Options())
     assert report.findings.problems == []
     assert report.findings.notes["gaps"] <= 1
-
-
-def test_each_line_written_twice_is_read_once(tmp_path: Path) -> None:
-    """Two appenders of log4j write to one file."""
-    (tmp_path / "server.log").write_bytes(b"".join(line + line for line in LINES))
-    report = read_logs([tmp_path], Options())
-    assert report.findings.problems == []
-    assert report.findings.notes["repeated"] >= len(STEPS)
-    assert report.nodes[1].summary.transitions == len(STEPS)
-
-
-def test_a_copy_is_read_once(tmp_path: Path) -> None:
-    (tmp_path / "a.log").write_bytes(TEXT)
-    (tmp_path / "b.log.gz").write_bytes(gzip.compress(TEXT))
-    report = read_logs([tmp_path, tmp_path / "a.log"], Options())
-    assert [path.name for path in report.copies] == ["b.log.gz"]
-    assert report.nodes[1].summary.transitions == len(STEPS)
 
 
 def test_a_gzip_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -97,43 +113,24 @@ def test_damaged_gzip_gives_what_can_be_read(tmp_path: Path, size: int) -> None:
     assert len(damaged) == 1
 
 
-def unusable(folder: Path, what: str) -> Path:
-    path = folder / "x.log"
-    noise = random.Random(1).randbytes
-    if what == "missing":
-        return path
-    if what == "folder":
-        (folder / "empty").mkdir()
-        return folder / "empty"
-    content = {
-        "empty": b"",
-        "noise": noise(10_000_000),
-        "zeros": bytes(10_000_000),
-        "one line": b"x" * 10_000_000,
-        "truncated gzip": gzip.compress(TEXT)[:15],
-        "another program": b"Jun 26 09:50:15 host sshd[1]: hello\n" * 1000,
-        "other layout": b"".join(line.replace(b"[2026-", b"<2026-") for line in LINES),
-    }[what]
-    path.write_bytes(content)
-    return path
+UNUSABLE = {
+    "empty": b"",
+    "noise": random.Random(1).randbytes(10_000_000),
+    "zeros": bytes(10_000_000),
+    "one line": b"x" * 10_000_000,
+    "truncated gzip": gzip.compress(TEXT)[:15],
+    "another program": b"Jun 26 09:50:15 host sshd[1]: hello\n" * 1000,
+    "other layout": b"".join(line.replace(b"[2026-", b"<2026-") for line in LINES),
+}
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "missing",
-        "folder",
-        "empty",
-        "noise",
-        "zeros",
-        "one line",
-        "truncated gzip",
-        "another program",
-        "other layout",
-    ],
-)
+@pytest.mark.parametrize("what", ["missing", "folder", *UNUSABLE])
 def test_input_that_is_no_raft_log_is_one_sentence(tmp_path: Path, what: str) -> None:
-    path = unusable(tmp_path, what)
+    path = tmp_path / "x.log"
+    if what == "folder":
+        path.mkdir()
+    elif what != "missing":
+        path.write_bytes(UNUSABLE[what])
     with pytest.raises(InputError) as raised:
         read_logs([path], Options())
     message = str(raised.value)
@@ -268,23 +265,6 @@ def test_lines_read_twice_within_one_ms_are_overlap(tmp_path: Path) -> None:
         assert report.findings.problems == []
         assert report.findings.notes == {"overlap": 2}
         assert report.nodes[1].summary.transitions == len(STEPS)
-
-
-def test_a_copy_of_a_file_that_grew_since_hides_nothing(tmp_path: Path) -> None:
-    noise = b"[2026-01-01 00:00:00,000] INFO nothing (org.apache.kafka.server.Other)\n" * 5000
-    (tmp_path / "a.log").write_bytes(noise + TEXT[: len(TEXT) // 2])
-    (tmp_path / "b.log").write_bytes(noise + TEXT)
-    report = read_logs([tmp_path], Options())
-    assert report.copies == []
-    assert report.findings.problems == []
-    assert report.nodes[1].summary.transitions == len(STEPS)
-
-
-def test_many_small_gzip_members(tmp_path: Path) -> None:
-    (tmp_path / "a.log.gz").write_bytes(b"".join(gzip.compress(line) + gzip.compress(b"") for line in LINES))
-    report = read_logs([tmp_path], Options())
-    assert report.files[0].damaged is None
-    assert report.nodes[1].summary.transitions == len(STEPS)
 
 
 @pytest.mark.parametrize("count", (VOTERS_KEPT, VOTERS_KEPT + 1))

@@ -19,6 +19,7 @@ from tests.laboratory.logs.render import (
     record,
     replica_state,
     transition_messages,
+    voter_node,
 )
 
 #: The logger of control records.
@@ -243,12 +244,7 @@ class ClusterLog(ABC):
 
 def voter_set(voters: Iterable[int], *, directories: bool = True) -> str:
     """A printed VoterSet."""
-    endpoints = "Endpoints(endpoints={{ListenerName(CONTROLLER)=node-{}/<unresolved>:9093}})"
-    keys = ", ".join(
-        f"{one}=VoterNode(voterKey=ReplicaKey(id={one}, "
-        f"directoryId={directory(one) if directories else '<undefined>'}), "
-        f"listeners={endpoints.format(one)}, "
-        "supportedKRaftVersion=SupportedVersionRange[min_version:0, max_version:1])"
-        for one in voters
-    )
-    return f"VoterSet(voters={{{keys}}})"
+    undefined = "ReplicaKey(id={}, directoryId=<undefined>)"
+    at = len(forms().releases)
+    nodes = (f"{one}={voter_node(one, at, None if directories else undefined.format(one))}" for one in voters)
+    return f"VoterSet(voters={{{', '.join(nodes)}}})"

@@ -250,7 +250,7 @@ class Cluster(ClusterLog):
     def planting(self, node: int) -> Iterator[None]:
         """Within it, lines may be written that no walk would; the cluster must be settled.
 
-        Afterwards the walk goes on from there: whoever wrote such a line starts anew, all know of an epoch
+        Afterwards the walk goes on from there: nodes that wrote such a line start anew, all know of an epoch
         beyond those of the lines, and offsets that the lines say are committed are skipped.
         """
         simulation = self.simulation

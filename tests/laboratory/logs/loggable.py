@@ -202,7 +202,7 @@ def _ids(ids: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _voters(replica: Replica, log: Log) -> tuple[int, ...]:
-    """The voters in force, committed or not."""
+    """The effective voters, committed or not."""
     return _ids(log.voter_sets[-1][1].ids if log.voter_sets else replica.bootstrap_voters.ids)
 
 

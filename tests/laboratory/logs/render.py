@@ -1,4 +1,4 @@
-"""Log lines as production writes them, of any release: the inverse of reading them.
+"""Log lines as Apache Kafka writes them, of any release: the inverse of reading them.
 
 For measurements and tests. The forms are those of ``forms.toml``.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 from kraftcheck.evidence.logs.releases import forms
+from kraftcheck.evidence.logs.states import ROLES
 
 RAFT: Final = "org.apache.kafka.raft"
 
@@ -41,7 +43,20 @@ def directory(node: int) -> str:
 
 def state_text(state: Drawn, release: str) -> str:
     """The state as ``release`` prints it."""
-    return _ROLES[state.role](state, forms().releases.index(release))
+    word, names = _form(state.role, release)
+    at = _at(release)
+    fields = ", ".join(f"{name}={_FIELDS[name](state, at)}" for name in names)
+    if release in ("3.8", "3.9") and state.role == "Candidate":
+        fields = fields.replace(", epoch=", ",epoch=")
+    return f"{word}({fields.replace('rack: null), ', 'rack: null) ')})"
+
+
+@cache
+def _form(role: str, release: str) -> tuple[str, tuple[str, ...]]:
+    """The word and the fields of a state of ``role``."""
+    return next(
+        form for form, found in forms().states.items() if ROLES[form[0].encode()] == role and release in found
+    )
 
 
 def _at(release: str) -> int:
@@ -53,14 +68,6 @@ def _key(node: int, at: int) -> str:
     return f"ReplicaKey(id={node}, directoryId={shown})"
 
 
-def _optional_key(node: int | None, at: int) -> str:
-    return "Optional.empty" if node is None else f"Optional[{_key(node, at)}]"
-
-
-def _optional_id(node: int | None) -> str:
-    return "OptionalInt.empty" if node is None else f"OptionalInt[{node}]"
-
-
 def offset_text(offset: int) -> str:
     """A printed LogOffsetMetadata."""
     place = f"(segmentBaseOffset=0,relativePositionInSegment={offset * 68})"
@@ -69,10 +76,6 @@ def offset_text(offset: int) -> str:
 
 def _high(state: Drawn) -> str:
     return "Optional.empty" if state.high is None else f"Optional[{offset_text(state.high)}]"
-
-
-def _voters(state: Drawn) -> str:
-    return "[" + ", ".join(str(one) for one in state.voters) + "]"
 
 
 def _vote(state: Drawn, voter: int) -> str:
@@ -95,62 +98,33 @@ def _vote_states(state: Drawn, at: int) -> str:
     return "{" + ", ".join(votes) + "}"
 
 
-def _unattached(state: Drawn, at: int) -> str:
-    voters, timeout = _voters(state), state.timeout
+def _voted_key(state: Drawn, at: int) -> str:
     if at >= _at("4.0"):
-        return (
-            f"UnattachedState(epoch={state.epoch}, leaderId={_optional_id(state.leader)}, "
-            f"votedKey={_optional_key(state.voted, at)}, voters={voters}, electionTimeoutMs={timeout}, "
-            f"highWatermark={_high(state)})"
-        )
-    if at == _at("3.9"):
-        voted = "null" if state.voted is None else _key(state.voted, at)
-        return (
-            f"Unattached(epoch={state.epoch}, votedKey={voted}, voters={voters}, "
-            f"electionTimeoutMs={timeout}, highWatermark={_high(state)})"
-        )
-    return f"Unattached(epoch={state.epoch}, voters={voters}, electionTimeoutMs={timeout})"
+        return "Optional.empty" if state.voted is None else f"Optional[{_key(state.voted, at)}]"
+    return "null" if state.voted is None else _key(state.voted, at)
 
 
-def _voted(state: Drawn, at: int) -> str:
-    voters, timeout = _voters(state), state.timeout
-    assert state.voted is not None
-    if at == _at("3.8"):
-        return (
-            f"Voted(epoch={state.epoch}, votedKey={_key(state.voted, at)}, voters={voters}, "
-            f"electionTimeoutMs={timeout}, highWatermark={_high(state)})"
-        )
-    return f"Voted(epoch={state.epoch}, votedId={state.voted}, voters={voters}, electionTimeoutMs={timeout})"
+def _leader_id(state: Drawn, at: int) -> str:
+    if state.role == "Follower":
+        return str(state.leader)
+    return "OptionalInt.empty" if state.leader is None else f"OptionalInt[{state.leader}]"
 
 
-def _prospective(state: Drawn, at: int) -> str:
-    retries = "retries=1, " if at == _at("4.0") else ""
-    return (
-        f"ProspectiveState(epoch={state.epoch}, leaderId={_optional_id(state.leader)}, {retries}"
-        f"votedKey={_optional_key(state.voted, at)}, epochElection={_election(state, at)}, "
-        f"electionTimeoutMs={state.timeout}, highWatermark={_high(state)})"
-    )
+def _leader(state: Drawn, at: int) -> str:
+    named = f"node-{state.leader}:9093 (id: {state.leader} rack: null)"
+    return named if at == _at("3.8") else str(state.leader)
 
 
-def _candidate(state: Drawn, at: int) -> str:
-    local = f"localId={state.node}, localDirectoryId={directory(state.node)}"
-    end = f"highWatermark={_high(state)}, electionTimeoutMs={state.timeout})"
-    if at >= _at("4.0"):
-        retries = "retries=1, " if at == _at("4.0") else ""
-        election = _election(state, at)
-        return f"CandidateState({local}, epoch={state.epoch}, {retries}epochElection={election}, {end}"
-    if at >= _at("3.8"):
-        votes = _vote_states(state, at)
-        return f"CandidateState({local},epoch={state.epoch}, retries=1, voteStates={votes}, {end}"
-    if at >= _at("3.5"):
-        votes = _vote_states(state, at)
-        return (
-            f"CandidateState(localId={state.node}, epoch={state.epoch}, retries=1, voteStates={votes}, {end}"
-        )
-    return (
-        f"CandidateState(localId={state.node}, epoch={state.epoch}, retries=1, "
-        f"electionTimeoutMs={state.timeout})"
-    )
+def endpoints(node: int | None) -> str:
+    """The printed endpoints of a node."""
+    return f"Endpoints(endpoints={{ListenerName(CONTROLLER)=node-{node}/<unresolved>:9093}})"
+
+
+def voter_node(node: int, at: int, key: str | None = None) -> str:
+    """A printed VoterNode; ``key``: another directory id than the node's."""
+    versions = "SupportedVersionRange[min_version:0, max_version:1]"
+    shown = key or _key(node, at)
+    return f"VoterNode(voterKey={shown}, listeners={endpoints(node)}, supportedKRaftVersion={versions})"
 
 
 def replica_state(node: int, end: int | None, at: int) -> str:
@@ -161,59 +135,44 @@ def replica_state(node: int, end: int | None, at: int) -> str:
     return f"ReplicaState({who}, endOffset={shown}, {times})"
 
 
-def _leader(state: Drawn, at: int) -> str:
-    if at >= _at("4.1"):
-        endpoints = f"Endpoints(endpoints={{ListenerName(CONTROLLER)=node-{state.node}/<unresolved>:9093}})"
-        versions = "SupportedVersionRange[min_version:0, max_version:1]"
-        key = _key(state.node, at)
-        local = f"localVoterNode=VoterNode(voterKey={key}, listeners={endpoints}, "
-        local += f"supportedKRaftVersion={versions})"
-    elif at >= _at("3.9"):
-        local = f"localReplicaKey={_key(state.node, at)}"
-    else:
-        local = f"localId={state.node}"
-    voters = ", ".join(f"{one}={replica_state(one, None, at)}" for one in state.voters)
-    return (
-        f"Leader({local}, epoch={state.epoch}, epochStartOffset={state.start}, "
-        f"highWatermark={_high(state)}, voterStates={{{voters}}})"
-    )
+def _voter_states(state: Drawn, at: int) -> str:
+    voters = (f"{one}={replica_state(one, None, at)}" for one in state.voters)
+    return "{" + ", ".join(voters) + "}"
 
 
-def _follower(state: Drawn, at: int) -> str:
-    endpoints = f"Endpoints(endpoints={{ListenerName(CONTROLLER)=node-{state.leader}/<unresolved>:9093}})"
-    if at >= _at("4.0"):
-        voted = f"votedKey={_optional_key(state.voted, at)}, "
-        middle = f"leader={state.leader}, leaderEndpoints={endpoints}, {voted}"
-    elif at == _at("3.9"):
-        middle = f"leader={state.leader}, leaderEndpoints={endpoints}, "
-    elif at == _at("3.8"):
-        middle = f"leader=node-{state.leader}:9093 (id: {state.leader} rack: null) "
-    else:
-        middle = f"leaderId={state.leader}, "
-    return (
-        f"FollowerState(fetchTimeoutMs={state.timeout}, epoch={state.epoch}, {middle}"
-        f"voters={_voters(state)}, highWatermark={_high(state)}, fetchingSnapshot=Optional.empty)"
-    )
+def _successors(state: Drawn, at: int) -> str:
+    keys = (_key(one, at) if at >= _at("3.9") else str(one) for one in _others(state))
+    return f"[{', '.join(keys)}]"
 
 
-def _resigned(state: Drawn, at: int) -> str:
-    others = [one for one in state.voters if one != state.node]
-    keys = [_key(one, at) if at >= _at("3.9") else str(one) for one in others]
-    return (
-        f"ResignedState(localId={state.node}, epoch={state.epoch}, voters={_voters(state)}, "
-        f"electionTimeoutMs={state.timeout}, unackedVoters={others}, "
-        f"preferredSuccessors=[{', '.join(keys)}])"
-    )
+def _others(state: Drawn) -> list[int]:
+    return [one for one in state.voters if one != state.node]
 
 
-_ROLES: Final[dict[str, Callable[[Drawn, int], str]]] = {
-    "Unattached": _unattached,
-    "Voted": _voted,
-    "Prospective": _prospective,
-    "Candidate": _candidate,
-    "Leader": _leader,
-    "Follower": _follower,
-    "Resigned": _resigned,
+#: Each field of a state, as a release prints it.
+_FIELDS: Final[dict[str, Callable[[Drawn, int], object]]] = {
+    "epoch": lambda state, at: state.epoch,
+    "leaderId": _leader_id,
+    "leader": _leader,
+    "leaderEndpoints": lambda state, at: endpoints(state.leader),
+    "votedKey": _voted_key,
+    "votedId": lambda state, at: state.voted,
+    "voters": lambda state, at: list(state.voters),
+    "electionTimeoutMs": lambda state, at: state.timeout,
+    "fetchTimeoutMs": lambda state, at: state.timeout,
+    "highWatermark": lambda state, at: _high(state),
+    "retries": lambda state, at: 1,
+    "epochElection": _election,
+    "voteStates": _vote_states,
+    "localId": lambda state, at: state.node,
+    "localDirectoryId": lambda state, at: directory(state.node),
+    "localReplicaKey": lambda state, at: _key(state.node, at),
+    "localVoterNode": lambda state, at: voter_node(state.node, at),
+    "epochStartOffset": lambda state, at: state.start,
+    "voterStates": _voter_states,
+    "fetchingSnapshot": lambda state, at: "Optional.empty",
+    "unackedVoters": lambda state, at: _others(state),
+    "preferredSuccessors": _successors,
 }
 
 

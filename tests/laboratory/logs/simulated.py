@@ -1,7 +1,7 @@
 """A simulated cluster that tells what its processes do: the histories of made-up fleets.
 
 It is the cluster of `tests.laboratory.recordings.simulation`: the reference behind a network with delays,
-losses and partitions, each process polling as production does, on simulated time in ms. Nothing is recorded
+losses and partitions, each process polling as Kafka does, on simulated time in ms. Nothing is recorded
 here; a listener is told of each step instead.
 """
 
@@ -44,7 +44,7 @@ from kraftcheck.reference.voters import ReplicaKey
 from tests.laboratory.recordings.simulated import Letter, Node
 from tests.laboratory.recordings.simulation import Simulation
 
-#: Where requests come from whose answers nobody awaits: the administrator.
+#: The source of requests whose answers are not awaited: the admin client.
 _CLIENT: Final = -1
 #: So many messages are remembered; no answer is older.
 _LETTERS_KEPT: Final = 5_000
@@ -196,14 +196,14 @@ class ToldSimulation(Simulation):
         return [node.id for node in self._leaders()]
 
     def add_voter(self, id: int) -> None:
-        """An administrator asks each leader to make ``id`` a voter."""
+        """An admin client asks each leader to make ``id`` a voter."""
         node = self.nodes[id]
         key = ReplicaKey(id, node.directory)
         for leader in self._leaders():
             self._ask(leader, AddRaftVoterRequest(key, endpoints_of(id), cluster_id=self.config.cluster_id))
 
     def remove_voter(self, id: int) -> None:
-        """An administrator asks each leader to make ``id`` an observer."""
+        """An admin client asks each leader to make ``id`` an observer."""
         key = ReplicaKey(id, self.nodes[id].directory)
         for leader in self._leaders():
             self._ask(leader, RemoveRaftVoterRequest(key, self.config.cluster_id))
@@ -219,7 +219,7 @@ class ToldSimulation(Simulation):
             self._take(self.nodes[id], CreateSnapshot(at, size=300, delete_prefix=True))
 
     def learn_epoch(self, id: int, epoch: int, source: int) -> None:
-        """A pre-vote request of ``source`` shows ``id`` the larger ``epoch``; nobody awaits its answer."""
+        """A pre-vote request of ``source`` shows ``id`` the larger ``epoch``; its answer is not awaited."""
         request = VoteRequest(
             epoch,
             ReplicaKey(source, self.nodes[source].directory),

@@ -32,34 +32,23 @@ class Walk:
 
     def following(self, state: Drawn) -> Drawn:
         """A state that may follow ``state``."""
-        options: list[Callable[[], Drawn | None]] = [
-            lambda: self._make("Unattached", state.epoch + self.choose((1, 2)), high=state.high),
-            lambda: self._follow(state, state.epoch + self.choose((1, 2))),
-        ]
-        more: dict[str, list[Callable[[], Drawn | None]]] = {
-            "Unattached": [
-                lambda: self._vote(state),
-                lambda: self._campaign(state),
-                lambda: self._learn(state),
-            ],
-            "Voted": [lambda: self._campaign(state), lambda: self._learn(state)],
-            "Prospective": [
-                lambda: self._vote(state),
-                lambda: self._stand(state),
-                lambda: self._lose(state),
-                lambda: self._learn(state),
-            ],
-            "Candidate": [
-                lambda: self._win(state),
-                lambda: self._campaign(state),
-                lambda: self._learn(state),
-            ],
-            "Leader": [lambda: self._resign(state)] * 2,
-            "Follower": [lambda: self._campaign(state)] * 2,
-            "Resigned": [lambda: self._leave(state)],
+        steps: dict[str, list[Callable[[Drawn], Drawn | None]]] = {
+            "Unattached": [self._vote, self._campaign, self._learn],
+            "Voted": [self._campaign, self._learn],
+            "Prospective": [self._vote, self._candidate, self._lose, self._learn],
+            "Candidate": [self._win, self._campaign, self._learn],
+            "Leader": [self._resign] * 2,
+            "Follower": [self._campaign] * 2,
+            "Resigned": [self._leave],
         }
-        found = self.choose([*options, *more[state.role]])()
+        found = self.choose([self._hop, self._follow_later, *steps[state.role]])(state)
         return found if found is not None else self._make("Unattached", state.epoch + 1, high=state.high)
+
+    def _hop(self, state: Drawn) -> Drawn:
+        return self._make("Unattached", state.epoch + self.choose((1, 2)), high=state.high)
+
+    def _follow_later(self, state: Drawn) -> Drawn | None:
+        return self._follow(state, state.epoch + self.choose((1, 2)))
 
     def _make(
         self,
@@ -105,9 +94,6 @@ class Walk:
     def _candidate(self, state: Drawn) -> Drawn:
         granted = frozenset({self.node})
         return self._make("Candidate", state.epoch + 1, None, self.node, state.high, granted)
-
-    def _stand(self, state: Drawn) -> Drawn:
-        return self._candidate(state)
 
     def _lose(self, state: Drawn) -> Drawn | None:
         if state.leader is not None:

@@ -29,14 +29,21 @@ from kraftcheck.systems.scenario import find
 from tests.pipeline.explore.test_clusters import executors
 
 ONE = Campaign.model_validate({"matrix": [{"scenarios": ["single-voter"]}]})
-MUTANT = "vote-for-an-id"
+MUTANT, BROKER_MUTANT = "vote-for-an-id", "former-life-accepted"
+#: Of replicas and of brokers: what holds, is violated and is invalid, mutants, and walks.
 CAMPAIGN = Campaign.model_validate(
     {
         "matrix": [
             {"scenarios": ["single-voter"], "engines": ["check", "simulate"], "walks": 3, "coverage": True},
             {"scenarios": ["finding-restart-as-candidate"], "mutants": ["none", MUTANT]},
             {"scenarios": ["alter-quorum"], "protocols": ["kafka"]},
-            {"mutants": [MUTANT], "mutants-in": "own"},
+            {"mutants": [MUTANT, BROKER_MUTANT], "mutants-in": "own"},
+            {
+                "scenarios": ["brokers-timeouts-swapped", "brokers-delayed-heartbeat"],
+                "mutants": ["none", BROKER_MUTANT],
+                "coverage": True,
+            },
+            {"scenarios": ["brokers-timeouts-swapped"], "engines": ["simulate"], "seeds": "0..1"},
         ]
     }
 )
@@ -78,7 +85,12 @@ def test_a_campaign_goes_on_where_it_was_killed(spark: Any, tmp_path: Path) -> N
     after = _columns(store)
     assert counts[-1] == len(missing) and after.keys() == {cell.id(sources) for cell in cells}
     assert all(after[cell] == finished for cell, finished in before.items())
-    _require_what_was_found(report.make(store))
+    found = report.make(store)
+    _require_what_was_found(found)
+    _require_what_was_found_of_brokers(found)
+    for row in store.finished():
+        if (row["mutant"], row["engine"], row["protocol"]) == ("none", "check", "scenario"):
+            _require_what_is_found_natively(row)
     with pytest.raises(InputError, match="another version of kraftcheck"):
         driver.run(spark, store, cells[:1], "other", counts.append)
 
@@ -89,13 +101,31 @@ def _require_what_was_found(found: dict[str, Any]) -> None:
     assert ("NoFatal", "finding-restart-as-candidate") in {
         (each["property"], each["scenario"]) for each in found["found"]
     }
-    assert found["mutants"]["status"] == {MUTANT: "killed"}
+    assert found["mutants"]["status"] == {MUTANT: "killed", BROKER_MUTANT: "killed"}
     # What the reference violates in the same place says nothing of the mutant.
-    assert [(each["mutant"], each["property"]) for each in found["kills"]] == [(MUTANT, "VotedOncePerEpoch")]
+    kills = [(each["mutant"], each["property"]) for each in found["kills"]]
+    assert [property for mutant, property in kills if mutant == MUTANT] == ["VotedOncePerEpoch"]
     assert "VOTE-10" in found["coverage"]["data"]["rules"]["never"]
     assert "VOTE-2" in found["coverage"]["data"]["rules"]["exercised"]
     assert json.loads(json.dumps(found)) == found
     assert f"| {MUTANT} |" in markdown(found)
+
+
+def _require_what_was_found_of_brokers(found: dict[str, Any]) -> None:
+    kills = {each["property"] for each in found["kills"] if each["mutant"] == BROKER_MUTANT}
+    assert {"IncarnationMonotone", "OneLiveIncarnation"} <= kills
+    walked = [each for each in found["found"] if each["engine"] == "simulate"]
+    assert [(each["property"], each["cells"]) for each in walked] == [("InactiveBeforeSelfFenced", 2)]
+    rules = found["coverage"]["data"]["rules"]
+    assert "INC-3" in rules["exercised"] and "ISR-1" in rules["never"]
+    assert f"| {BROKER_MUTANT} | IncarnationMonotone " in markdown(found)
+
+
+def _require_what_is_found_natively(row: dict[str, Any]) -> None:
+    native = check(find(row["scenario"])).exploration
+    assert (row["distinct"], row["depth"], row["as_expected"]) == (native.distinct, native.depth, True)
+    violated = [each["property"] for each in row["violated"]]
+    assert violated == [each.property for each in native.violations], row["scenario"]
 
 
 @pytest.mark.spark
@@ -116,47 +146,6 @@ def test_a_damaged_batch_is_named(spark: Any, tmp_path: Path) -> None:
             look()
     file.write_bytes(content)
     assert report.make(store)["cells"]["finished"] == 0
-
-
-BROKER_MUTANT = "former-life-accepted"
-OF_BOTH_KINDS = Campaign.model_validate(
-    {
-        "matrix": [
-            {
-                "scenarios": ["brokers-timeouts-swapped", "brokers-liveness-known", "single-voter"],
-                "mutants": ["none", BROKER_MUTANT],
-                "coverage": True,
-            },
-            {"scenarios": ["brokers-timeouts-swapped"], "engines": ["simulate"], "seeds": "0..1"},
-            {"mutants": [BROKER_MUTANT], "mutants-in": "own"},
-        ]
-    }
-)
-
-
-@pytest.mark.spark
-def test_cells_of_brokers_find_what_is_found_natively(spark: Any, tmp_path: Path) -> None:
-    sources, cells = source_digest(), expand(OF_BOTH_KINDS)
-    store = Store(spark, str(tmp_path / "results"))
-    store.plan(cells, [cell.id(sources) for cell in cells], sources, "brokers")
-    driver.run(spark, store, cells, sources, lambda finished: None)
-    rows = [row for row in store.finished() if (row["mutant"], row["engine"]) == ("none", "check")]
-    assert {row["scenario"] for row in rows} == {cell.scenario for cell in cells}
-    for row in rows:
-        native = check(find(row["scenario"]))
-        counts = native.exploration.distinct, native.exploration.depth
-        assert (row["distinct"], row["depth"]) == counts and row["as_expected"], row["scenario"]
-        assert [each["property"] for each in row["violated"]] == [
-            each.property for each in native.exploration.violations
-        ]
-    found = report.make(store)
-    assert found["mutants"]["status"] == {BROKER_MUTANT: "killed"}
-    assert {"IncarnationMonotone", "OneLiveIncarnation"} <= {each["property"] for each in found["kills"]}
-    walked = [each for each in found["found"] if each["engine"] == "simulate"]
-    assert [(each["property"], each["cells"]) for each in walked] == [("InactiveBeforeSelfFenced", 2)]
-    rules = found["coverage"]["data"]["rules"]
-    assert "FENCE-1" in rules["exercised"] and "VOTE-10" in rules["never"] and "ISR-1" in rules["never"]
-    assert f"| {BROKER_MUTANT} | IncarnationMonotone " in markdown(found)
 
 
 @pytest.mark.spark

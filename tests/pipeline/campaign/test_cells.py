@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -180,6 +182,12 @@ def test_a_server_runs_one_mutant_after_the_other() -> None:
             assert found is not None and found["verdict"] == "violated" and found["as_expected"] is True
     finally:
         base.close()
+
+
+def test_a_server_imports_the_engine_where_it_reports_that_memory_is_short() -> None:
+    code = "import sys, kraftcheck.pipeline.campaign.server; print('kraftcheck.engine' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.slow

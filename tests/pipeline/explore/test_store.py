@@ -44,10 +44,10 @@ def test_what_a_run_leaves_that_is_killed_as_it_begins_is_begun_again(small: dic
 
 @pytest.mark.parametrize("name", ["run", "keys", "notes.txt", "levels/00000/a", "visited/a", "complete/a"])
 def test_a_foreign_folder_is_refused(name: str) -> None:
-    small = {name: b"of somebody else"}
+    small = {name: b"of another program"}
     with pytest.raises(InputError, match=f"has '{name.split('/')[0]}.*no complete/.*name another folder"):
         _store(small).load("")
-    assert small == {name: b"of somebody else"}
+    assert small == {name: b"of another program"}
 
 
 def test_a_run_without_its_descriptions_is_not_begun_again() -> None:

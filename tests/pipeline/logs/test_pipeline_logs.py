@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kraftcheck.evidence.logs.reader import Options, read_logs
+from kraftcheck.evidence.logs.report import as_json
 from kraftcheck.pipeline.datasets import read
 from kraftcheck.pipeline.logs import tables
 from kraftcheck.pipeline.logs.files import cluster_of, compile_layout, find_files
@@ -21,12 +22,12 @@ from tests.laboratory.logs.make_fleet import FleetOptions, make_fleet
 _SETTINGS = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
 
 
-def _findings(spark: Any, output: Path) -> list[dict[str, Any]]:
-    data = read(spark, tables.DATASETS["findings"], f"{output}/findings")
-    return [row.asDict() for row in data.where("severity = 'error'").collect()]
+def _problems(spark: Any, output: Path) -> list[dict[str, Any]]:
+    data = read(spark, tables.DATASETS["problems"], f"{output}/problems")
+    return [row.asDict() for row in data.collect()]
 
 
-def _places(folder: Path, findings: list[dict[str, Any]]) -> list[Finding]:
+def _places(folder: Path, problems: list[dict[str, Any]]) -> list[Finding]:
     return [
         (
             one["cluster"],
@@ -35,19 +36,21 @@ def _places(folder: Path, findings: list[dict[str, Any]]) -> list[Finding]:
             Path(one["file"]).relative_to(folder).as_posix(),
             one["line"],
         )
-        for one in findings
+        for one in problems
     ]
 
 
-def _single(folder: Path, clusters: list[str]) -> set[tuple[object, ...]]:
-    found = set()
-    for cluster in clusters:
-        for one in read_logs([folder / cluster], Options()).findings.problems:
-            earlier = None if one.earlier is None else tuple(one.earlier)
-            found.add(
-                (one.check, one.node, *one.where, one.time, one.expected, one.found, earlier, one.cites)
-            )
-    return found
+def _single(folder: Path, clusters: list[str]) -> list[dict[str, Any]]:
+    """The problems that `kraftcheck logs` finds in each cluster."""
+    return [
+        {"cluster": cluster, **problem}
+        for cluster in clusters
+        for problem in as_json(read_logs([folder / cluster], Options()))["problems"]
+    ]
+
+
+def _alike(problems: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps(problem, sort_keys=True) for problem in problems)
 
 
 def _damage(folder: Path) -> None:
@@ -72,27 +75,22 @@ def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp
     made = make_fleet(fleet, FleetOptions(clusters=3, lines=6_000, seed=7))
     _damage(fleet)
     report = check_fleet(spark, find_files([str(fleet)], None), Options(), str(output), 5)
-    findings = _findings(spark, output)
-    assert unlike_planted(made, _places(fleet, findings)) == []
-    columns = ("check", "node", "file", "line", "time", "expected", "found")
-    several = {
-        (
-            *(one[name] for name in columns),
-            None if one["earlier_file"] is None else (one["earlier_file"], one["earlier_line"]),
-            tuple(one["rules"]),
-        )
-        for one in findings
-    }
-    assert several == _single(fleet, [one["cluster"] for one in made["clusters"]])
-    assert sum(report.problem_counts.values()) == len(findings) == len(made["planted"])
-    assert len(report.problems) == 5
-    assert report.missing == [{"cluster": "cluster-002", "nodes": [5]}]
-    assert {Path(one["file"]).name for one in report.damaged} == {"short.log.gz", "damaged.log.gz"}
-    assert [Path(one).name for one in report.without_raft_files] == ["other.log"]
-    assert (report.copies, report.damage["nul"]) == (1, 1)
-    epochs = read(spark, tables.DATASETS["epochs"], f"{output}/epochs")
-    disputed = epochs.where("size(leaders) > 1").count()
-    assert disputed == report.problem_counts["SingleKnownLeaderPerEpoch"]
+    problems = _problems(spark, output)
+    assert unlike_planted(made, _places(fleet, problems)) == []
+    assert _alike(problems) == _alike(_single(fleet, [one["cluster"] for one in made["clusters"]]))
+    assert report["problemCounts"].total() == len(problems) == len(made["planted"])
+    assert len(report["problems"]) == 5
+    assert report["missing"] == [{"cluster": "cluster-002", "nodes": [5]}]
+    damaged = {Path(one["file"]).name for one in report["files"] if one["damaged"]}
+    assert damaged == {"short.log.gz", "damaged.log.gz"}
+    plain = [one for one in report["files"] if not one["damaged"] and not one["relevant"]]
+    assert [(Path(one["file"]).name, one["nulBytes"]) for one in plain] == [("other.log", 1)]
+    assert len(report["copies"]) == 1
+    history = read(spark, tables.DATASETS["history"], f"{output}/history").where("leader is not null")
+    known = history.groupBy("cluster", "epoch").agg({"leader": "min", "*": "count"}).count()
+    assert known <= read(spark, tables.DATASETS["epochs"], f"{output}/epochs").count()
+    leaders = history.select("cluster", "epoch", "leader").distinct().groupBy("cluster", "epoch").count()
+    assert leaders.where("count > 1").count() == report["problemCounts"]["SingleKnownLeaderPerEpoch"]
     for name, dataset in tables.DATASETS.items():
         rows = pyarrow.parquet.read_table(output / name)
         assert rows.num_rows and tuple(rows.column_names) == dataset.names
@@ -100,14 +98,14 @@ def test_a_fleet_with_damage_is_read_as_kraftcheck_logs_reads_it(spark: Any, tmp
 
 @pytest.mark.spark
 def test_of_logs_without_a_raft_node_nothing_is_left(spark: Any, tmp_path: Path) -> None:
-    from kraftcheck.pipeline.logs.fleet import check_fleet
+    from kraftcheck.pipeline.logs.fleet import check_fleet, is_of_raft
 
     place = tmp_path / "fleet" / "one" / "controller-1"
     place.mkdir(parents=True)
     (place / "server.log").write_text("[2026-03-03 17:00:04,494] INFO nothing of raft (x.Y)\n" * 20)
     files = find_files([str(tmp_path / "fleet")], None)
     report = check_fleet(spark, files, Options(), str(tmp_path / "out"), 5)
-    assert not report.relevant and not (tmp_path / "out").exists()
+    assert not is_of_raft(report) and not (tmp_path / "out").exists()
 
 
 def _write_cluster(folder: Path, falls: int) -> None:
@@ -144,9 +142,9 @@ def test_many_problems_and_what_two_nodes_know_alike(spark: Any, tmp_path: Path)
     alone, single = (read_logs([folder], Options()).findings for folder in (one, two))
     assert single.problem_counts == {"HighWatermarkMonotone": 1_500, "LeaderCompleteness": 1}
     report = check_fleet(spark, find_files([str(tmp_path / "fleet")], None), Options(), None, 1)
-    assert report.problem_counts == single.problem_counts + alone.problem_counts
-    (expected,), (found,) = alone.problems, report.problems
-    assert (found["earlier_file"], found["earlier_line"]) == expected.earlier
+    assert report["problemCounts"] == single.problem_counts + alone.problem_counts
+    (expected,), (found,) = alone.problems, report["problems"]
+    assert found["earlier"] == str(expected.earlier)
     assert found["expected"] == expected.expected
 
 
@@ -159,9 +157,9 @@ def test_many_fleets_are_read_as_kraftcheck_logs_reads_them(spark: Any, tmp_path
     fleet, output = tmp_path / "fleet", tmp_path / "out"
     made = make_fleet(fleet, FleetOptions(clusters=1 + seed % 9, lines=3_000 + 5_000 * seed, seed=seed))
     check_fleet(spark, find_files([str(fleet)], None), Options(), str(output), 0)
-    findings = _findings(spark, output)
-    assert unlike_planted(made, _places(fleet, findings)) == []
-    assert len(findings) == len(_single(fleet, [one["cluster"] for one in made["clusters"]]))
+    problems = _problems(spark, output)
+    assert unlike_planted(made, _places(fleet, problems)) == []
+    assert len(problems) == len(_single(fleet, [one["cluster"] for one in made["clusters"]]))
 
 
 @pytest.mark.spark

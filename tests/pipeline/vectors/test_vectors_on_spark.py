@@ -52,7 +52,7 @@ def test_kinds_are_chosen_apart_from_the_smallest_candidates(spark: Any, seed: i
 def test_a_set_from_scenarios(spark: Any, tmp_path: Path) -> None:
     parts = tasks.tasks([scenario.find("single-voter"), scenario.find("split-votes")], beyond=False)
     folder, parquet = tmp_path / "set", str(tmp_path / "parquet")
-    made = make(spark, parts, folder, max_states=300, keep=1, parquet=parquet)
+    made = make(spark, parts, folder, max_states=100, keep=1, parquet=parquet)
     done = files.check(folder)
     assert done.differences == ()
     assert done.vectors == sum(entry["vectors"] for entry in made.files) < made.candidates
@@ -60,6 +60,6 @@ def test_a_set_from_scenarios(spark: Any, tmp_path: Path) -> None:
     first = {path.name: path.read_bytes() for path in folder.rglob("*.json")}
     with pytest.raises(InputError, match="holds 'vectors', expected a data set 'vector-candidates'"):
         read(spark, tasks.CANDIDATES, f"{parquet}/vectors")
-    more = make(spark, [*reversed(parts)], folder, max_states=300, keep=1)
+    more = make(spark, [*reversed(parts)], folder, max_states=100, keep=1)
     assert more.candidates == made.candidates
     assert {path.name: path.read_bytes() for path in folder.rglob("*.json")} == first
