@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import z3
 
-from kraftcheck.proof.logic import Action, Beside, Symbol, System
+from kraftcheck.proof.logic import Action, Symbol, System
 from kraftcheck.proof.refinement.beginning import first_facts
 from kraftcheck.proof.refinement.formulas import Universe, compile_guard, compile_update
 from kraftcheck.proof.refinement.own import SYMBOLS, Own
@@ -189,9 +189,7 @@ def compare(
     own = structures.own(structure, numbers[0])
     fact, value = structures.answers(structure)
     verdicts = set()
-    for guard in step.guards:
-        if isinstance(guard, Beside):
-            continue
+    for guard in step.needed:
         found = compile_guard(universe, symbols, terms, guard.formula)(own, fact, fact, value, *parameters)
         assert found == structures.by_z3(model, z3.substitute(guard.formula, *given)), guard.name
         verdicts.add(bool(found))

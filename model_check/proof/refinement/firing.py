@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from kraftcheck.proof.logic import Action, Beside, Symbol, System
+from kraftcheck.proof.logic import Action, Symbol, System
 from kraftcheck.proof.refinement.formulas import Fact, Universe, compile_guard, compile_update
 from kraftcheck.proof.refinement.own import SYMBOLS, Own
 
@@ -86,8 +86,7 @@ class Actions:
         terms, step = action.step(self.system.state())
         guards = tuple(
             (guard.name, compile_guard(self.universe, self._symbols, terms, guard.formula))
-            for guard in step.guards
-            if not isinstance(guard, Beside)
+            for guard in step.needed
         )
         own, history = [], []
         for update in step.updates:
