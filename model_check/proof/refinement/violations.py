@@ -11,11 +11,11 @@ from kraftcheck.engine.system import PathStep
 from kraftcheck.proof import report
 from kraftcheck.proof.refinement.conjuncts import Broken
 from kraftcheck.proof.refinement.differences import BY_NAME
+from kraftcheck.proof.refinement.formulas import subsets
 from kraftcheck.proof.refinement.judgement import WORD, Bits
 from kraftcheck.proof.refinement.own import SYMBOLS, NotAbstract, Own, own_of
 from kraftcheck.proof.refinement.passes import Lack
 from kraftcheck.proof.refinement.run import Work
-from kraftcheck.proof.refinement.tensors import subsets
 from kraftcheck.proof.refinement.walk import Taken
 from kraftcheck.proof.structures import Fact, Structure
 from kraftcheck.proof.vocabulary import Role
