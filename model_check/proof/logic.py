@@ -173,6 +173,22 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A statement about numbers or finite sets, which the solver decides with one formula.
+
+    ``holds``: it is to be proved, and not to be refuted by an example. ``premise`` is its assumption: if that
+    were unsatisfiable, the statement would be vacuous.
+    """
+
+    name: str
+    says: str
+    rules: tuple[str, ...]
+    premise: Formula
+    conclusion: Formula
+    holds: bool = True
+
+
+@dataclass(frozen=True)
 class System:
     """A transition system with the invariant that is claimed for it.
 

@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import partial
-from importlib.resources import files
 from typing import TypeVar
 
 import msgspec
@@ -30,6 +28,7 @@ from kraftcheck.proof.logic import (
     every,
 )
 from kraftcheck.proof.notation import Language, Node, parse
+from kraftcheck.proof.tables import Row, Table, read
 from kraftcheck.proof.vocabulary import (
     ADJACENT_MAJORITIES,
     CONSTANTS,
@@ -50,28 +49,20 @@ _LEAST_NUMBER = ("least-number-begins", "least-number-goes-on", "least-number-en
 # The files.
 
 
-class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
-    """A row of a table."""
-
-
-class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A table with keys."""
-
-
-class _Symbol(_Row, frozen=True):
+class _Symbol(Row, frozen=True):
     name: str
     sorts: str
     says: str
     where: str | None = None
 
 
-class _Guard(_Row, frozen=True):
+class _Guard(Row, frozen=True):
     name: str
     rules: str
     formula: str
 
 
-class _Update(_Row, frozen=True):
+class _Update(Row, frozen=True):
     formula: str
     rules: str = ""
 
@@ -81,13 +72,13 @@ class _Update(_Row, frozen=True):
         return self.formula.partition("(")[0]
 
 
-class _Lemma(_Row, frozen=True):
+class _Lemma(Row, frozen=True):
     name: str
     says: str
     formula: str
 
 
-class _Principle(_Table, frozen=True):
+class _Principle(Table, frozen=True):
     name: str
     proof: str
     pairs: str
@@ -96,7 +87,7 @@ class _Principle(_Table, frozen=True):
     first: str
 
 
-class _Action(_Table, frozen=True):
+class _Action(Table, frozen=True):
     name: str
     extends: str = ""
     rules: str = ""
@@ -111,14 +102,14 @@ class _Action(_Table, frozen=True):
     lemmas: tuple[_Lemma, ...] = ()
 
 
-class _Conjunct(_Table, frozen=True):
+class _Conjunct(Table, frozen=True):
     name: str
     says: str
     holds: str | tuple[str, ...]
     properties: str = ""
 
 
-class _State(_Table, frozen=True):
+class _State(Table, frozen=True):
     replicas: tuple[_Symbol, ...]
     messages: tuple[_Symbol, ...]
     counted: tuple[_Symbol, ...]
@@ -128,21 +119,21 @@ class _State(_Table, frozen=True):
     change: tuple[_Conjunct, ...]
 
 
-class _Enters(_Table, frozen=True):
+class _Enters(Table, frozen=True):
     updates: tuple[_Update, ...]
 
 
-class _Actions(_Table, frozen=True):
+class _Actions(Table, frozen=True):
     enters: _Enters
     action: tuple[_Action, ...]
 
 
-class _Invariant(_Table, frozen=True):
+class _Invariant(Table, frozen=True):
     conjunct: tuple[_Conjunct, ...]
     theorem: tuple[_Conjunct, ...]
 
 
-class _Additions(_Table, frozen=True):
+class _Additions(Table, frozen=True):
     history: tuple[_Symbol, ...]
     initial: tuple[str, ...]
     without: tuple[str, ...]
@@ -152,16 +143,8 @@ class _Additions(_Table, frozen=True):
     theorem: tuple[_Conjunct, ...]
 
 
-Content = TypeVar("Content", bound=_Table)
-
-
-def _read(name: str, kind: type[Content]) -> Content:
-    text = (files("kraftcheck.proof") / name).read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), kind)
-
-
-_STATE, _ACTIONS = _read("state.toml", _State), _read("actions.toml", _Actions)
-_INVARIANT, _ADDITIONS = _read("invariant.toml", _Invariant), _read("changing_voters.toml", _Additions)
+_STATE, _ACTIONS = read("state.toml", _State), read("actions.toml", _Actions)
+_INVARIANT, _ADDITIONS = read("invariant.toml", _Invariant), read("changing_voters.toml", _Additions)
 
 
 # Symbols and names.

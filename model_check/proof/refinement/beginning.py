@@ -11,7 +11,7 @@ from kraftcheck.engine.steps import apply_outcome
 from kraftcheck.engine.steps import initial_states as initial_states_of
 from kraftcheck.engine.system import PathStep
 from kraftcheck.proof.refinement.course import Translator
-from kraftcheck.proof.refinement.differences import NAMES
+from kraftcheck.proof.refinement.expected import NAMES
 from kraftcheck.proof.refinement.firing import KNOWN
 from kraftcheck.proof.refinement.formulas import Fact
 from kraftcheck.proof.refinement.given import given_of, past_of

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from kraftcheck.proof.refinement import conjuncts
 from kraftcheck.proof.refinement.beginning import Beginning, beginning, check_beginning
 from kraftcheck.proof.refinement.course import Translator
+from kraftcheck.proof.refinement.expected import allowed
 from kraftcheck.proof.refinement.explored import Explored, explore_whole
 from kraftcheck.proof.refinement.firing import Actions
 from kraftcheck.proof.refinement.formulas import Domain
 from kraftcheck.proof.refinement.given import with_votes
 from kraftcheck.proof.refinement.judgement import OUTSIDE, Bits, Judged, judge_steps
 from kraftcheck.proof.refinement.passes import Passed, all_ways, holds, pass_over, pasts_of
-from kraftcheck.proof.refinement.scenarios import allowed
 from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
