@@ -20,98 +20,55 @@ from kraftcheck.proof.vocabulary import (
     member,
 )
 
-ELECTION = [
-    "become-prospective",
-    "become-candidate",
-    "ask-for-votes",
-    "hear-of-epoch",
-    "grant-vote",
-    "become-leader",
-]
-REPLICATION = ["append", "flush", "count-own-log", "tell-leader", "follow", "fetch", "take-records", "flush"]
-COMMITMENT = ["fetch", "count-fetch", "commit"]
-LEARNING = ["take-records", "learn-high-watermark"]
-CHANGE = [
-    "append-voters",
-    "flush",
-    "count-own-log",
-    "take-records",
-    "flush",
-    "fetch",
-    "count-fetch",
-    "commit",
-]
+ELECTION = "become-prospective become-candidate ask-for-votes hear-of-epoch grant-vote become-leader".split()
+REPLICATION = "append flush count-own-log tell-leader follow fetch take-records flush".split()
+COMMITMENT = "fetch count-fetch commit".split()
+LEARNING = "take-records learn-high-watermark".split()
+CHANGE = "append-voters flush count-own-log take-records flush fetch count-fetch commit".split()
 PRE_VOTES = [
-    "become-prospective",
-    "ask-for-pre-vote",
-    "grant-pre-vote",
-    "become-candidate",
-    "become-prospective",
-    "ask-for-pre-vote",
-    "hear-of-pre-vote",
+    *"become-prospective ask-for-pre-vote grant-pre-vote become-candidate".split(),
+    *"become-prospective ask-for-pre-vote hear-of-pre-vote".split(),
 ]
 RETURNING = [
     *ELECTION,
-    "tell-leader",
-    "follow",
-    "hear-from-leader",
-    "become-prospective",
-    "return-to-leader",
-    "become-prospective",
-    "lose-pre-vote",
-    "resign",
-    "restart",
-    "leave-resigned",
+    *"tell-leader follow hear-from-leader become-prospective return-to-leader become-prospective".split(),
+    *"lose-pre-vote resign restart leave-resigned".split(),
 ]
 # Two is a majority alone: it leads without a record that the leader before it has appended.
 DIVERGENCE = [
-    "become-prospective",
-    "ask-for-pre-vote",
-    "grant-pre-vote",
+    *"become-prospective ask-for-pre-vote grant-pre-vote".split(),
     *ELECTION[1:],
-    "append",
-    "become-prospective",
-    "become-candidate",
-    "become-leader",
-    "tell-leader",
-    "follow",
-    "truncate",
+    *"append become-prospective become-candidate become-leader tell-leader follow truncate".split(),
 ]
 
 
-def unrolled(system: System, names: list[str]) -> tuple[list[Formula], dict[str, z3.ExprRef], State]:
-    """The guards of these actions, one after the other, their parameters, and the state at the end."""
+def unrolled(
+    system: System, names: list[str]
+) -> tuple[list[Formula], dict[str, z3.ExprRef], list[z3.ExprRef], State]:
+    """The guards of these actions, one after the other, their parameters by name and all, and the last state."""
     actions = {action.name: action for action in system.actions}
-    state, guards, parameters = system.state(), [], {}
+    state, guards, parameters, terms = system.state(), list[Formula](), dict[str, z3.ExprRef](), []
     for number, name in enumerate(names):
         action = actions[name]
-        terms = {word: z3.Const(f"{number}.{word}", sort) for word, sort in action.parameters}
-        step = action.does(state, *terms.values())
+        own = {word: z3.Const(f"{number}.{word}", sort) for word, sort in action.parameters}
+        step = action.does(state, *own.values())
         guards += [guard.formula for guard in step.guards]
-        parameters |= {f"{name}.{word}": term for word, term in terms.items()}
+        parameters |= {f"{name}.{word}": term for word, term in own.items()}
+        terms += own.values()
         state = state.after(step.updates)
-    return guards, parameters, state
+    return guards, parameters, terms, state
 
 
 def search_for(
     system: System, names: list[str], sizes: tuple[int, int, int, int]
 ) -> tuple[Search, dict[str, z3.ExprRef]]:
-    guards, parameters, last = unrolled(system, names)
-    search = Search(system, sizes, [(str(term), term) for term in _terms(system, names)])
+    guards, parameters, terms, last = unrolled(system, names)
+    search = Search(system, sizes, [(str(term), term) for term in terms])
     for formula in (system.initial(search.state), *guards):
         search.add(formula)
     for conjunct in system.conjuncts:
         search.add(conjunct.formula(last))
     return search, parameters
-
-
-def _terms(system: System, names: list[str]) -> list[z3.ExprRef]:
-    actions = {action.name: action for action in system.actions}
-    return [
-        z3.Const(f"{number}.{word}", sort)
-        for number, name in enumerate(names)
-        for word, sort in actions[name].parameters
-    ]
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)

@@ -89,7 +89,7 @@ def test_mutants_take_the_place_of_operators_that_exist(name: str) -> None:
 def test_small_scenarios_are_the_same(name: str) -> None:
     found = compared(partial(ask, find(name), Modules()), Wanted(compare_states=20_000))
     assert found.status is Status.SAME, found.differences
-    assert found.states is not None and found.states.common == found.ours.distinct
+    assert found.states is not None and found.states.common == found.checker.distinct_states
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_mutants_are_killed_by_both(name: str) -> None:
     modules = Modules()
     found = compared(partial(ask_about_mutant, modules.mutants()[name], modules), Wanted())
     assert found.status is Status.SAME, found.differences
-    assert found.ours.violated and found.theirs.violated
+    assert found.checker.violated and found.tlc.violated
 
 
 @pytest.mark.slow

@@ -85,8 +85,8 @@ def test_every_mutant_is_one_of_the_reference() -> None:
 def test_small_scenarios_are_the_same(name: str) -> None:
     found = compared(partial(ask, find(name), Modules()), Wanted(compare_states=20_000))
     assert found.status is Status.SAME, found.differences
-    if found.ours.verdict == "holds":
-        assert found.states is not None and found.states.common == found.ours.distinct
+    if found.checker.verdict == "holds":
+        assert found.states is not None and found.states.common == found.checker.distinct_states
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_mutants_are_killed_by_both(name: str) -> None:
     modules = Modules()
     found = compared(partial(ask_about_mutant, modules.mutants()[name], modules), Wanted())
     assert found.status is Status.SAME, found.differences
-    assert found.ours.violated and found.theirs.violated
+    assert found.checker.violated and found.tlc.violated
 
 
 @pytest.mark.slow
