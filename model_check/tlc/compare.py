@@ -50,8 +50,8 @@ class Status(Enum):
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer of one side: the ``violated`` properties, and the number of ``steps`` of a shortest
-    counterexample; the numbers of distinct and generated states, and the ``depth``. ``limit``: why there is no
-    answer.
+    counterexample; the numbers of distinct and generated states, and the ``depth``. ``limit``: why there is
+    no answer.
     """
 
     distinct_states: int

@@ -20,32 +20,38 @@ from kraftcheck.proof.vocabulary import (
     member,
 )
 
-ELECTION = "become-prospective become-candidate ask-for-votes hear-of-epoch grant-vote become-leader".split()
-REPLICATION = "append flush count-own-log tell-leader follow fetch take-records flush".split()
-COMMITMENT = "fetch count-fetch commit".split()
-LEARNING = "take-records learn-high-watermark".split()
-CHANGE = "append-voters flush count-own-log take-records flush fetch count-fetch commit".split()
+
+def run(names: str) -> list[str]:
+    """Actions one after the other."""
+    return names.split()
+
+
+ELECTION = run("become-prospective become-candidate ask-for-votes hear-of-epoch grant-vote become-leader")
+REPLICATION = run("append flush count-own-log tell-leader follow fetch take-records flush")
+COMMITMENT = run("fetch count-fetch commit")
+LEARNING = run("take-records learn-high-watermark")
+CHANGE = run("append-voters flush count-own-log take-records flush fetch count-fetch commit")
 PRE_VOTES = [
-    *"become-prospective ask-for-pre-vote grant-pre-vote become-candidate".split(),
-    *"become-prospective ask-for-pre-vote hear-of-pre-vote".split(),
+    *run("become-prospective ask-for-pre-vote grant-pre-vote become-candidate"),
+    *run("become-prospective ask-for-pre-vote hear-of-pre-vote"),
 ]
 RETURNING = [
     *ELECTION,
-    *"tell-leader follow hear-from-leader become-prospective return-to-leader become-prospective".split(),
-    *"lose-pre-vote resign restart leave-resigned".split(),
+    *run("tell-leader follow hear-from-leader become-prospective return-to-leader become-prospective"),
+    *run("lose-pre-vote resign restart leave-resigned"),
 ]
 # Two is a majority alone: it leads without a record that the leader before it has appended.
 DIVERGENCE = [
-    *"become-prospective ask-for-pre-vote grant-pre-vote".split(),
+    *run("become-prospective ask-for-pre-vote grant-pre-vote"),
     *ELECTION[1:],
-    *"append become-prospective become-candidate become-leader tell-leader follow truncate".split(),
+    *run("append become-prospective become-candidate become-leader tell-leader follow truncate"),
 ]
 
 
 def unrolled(
     system: System, names: list[str]
 ) -> tuple[list[Formula], dict[str, z3.ExprRef], list[z3.ExprRef], State]:
-    """The guards of these actions, one after the other, their parameters by name and all, and the last state."""
+    """The guards of these actions, their parameters by name and all of them, and the last state."""
     actions = {action.name: action for action in system.actions}
     state, guards, parameters, terms = system.state(), list[Formula](), dict[str, z3.ExprRef](), []
     for number, name in enumerate(names):
@@ -181,7 +187,7 @@ def with_sets() -> Search:
 
 
 @pytest.mark.parametrize(
-    ("run", "guard", "broken"),
+    ("taken", "guard", "broken"),
     [
         (LOST_RECORD, "a record of its own epoch is committed", "CommittedRecordIsInLaterLogs"),
         (TWO_LEADERS, "and the last voter set with it", "SingleLeaderPerEpoch"),
@@ -189,14 +195,14 @@ def with_sets() -> Search:
     ids=["without-VSET-9", "without-VSET-8"],
 )
 def test_without_a_guard_a_run_breaks_the_invariant(
-    run: list[tuple[Any, ...]], guard: str, broken: str
+    taken: list[tuple[Any, ...]], guard: str, broken: str
 ) -> None:
     """The run keeps to all guards but ``guard``, which it breaks (and pre-votes, which are left out)."""
     actions = {action.name: action for action in CHANGING_VOTERS.actions}
     search = with_sets()
     state, kept, left_out = search.state, [CHANGING_VOTERS.initial(search.state)], []
     kept.append(state.set_of(ORIGIN, ZERO) == search.elements(Voters)[0])
-    for name, *values in run:
+    for name, *values in taken:
         terms = []
         for (_, sort), value in zip(actions[name].parameters, values, strict=True):
             number = SETS.index(value) if sort in (Quorum, Voters) else value
