@@ -114,7 +114,7 @@ class _Parser:
             found = self._implication()
             self._expect(")")
             return found
-        if not self._token[:1].isidentifier():
+        if not self._token[:1].isidentifier() or self._token in _CONNECTIVES:
             self._expect("a name")
         name, parts = self._advance(), list[Node]()
         if self._take("("):
