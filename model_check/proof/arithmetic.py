@@ -12,10 +12,9 @@ from itertools import pairwise, product
 
 import z3
 
-from kraftcheck.proof.logic import Formula
+from kraftcheck.proof.logic import Formula, Statement
 from kraftcheck.proof.majorities import MAJORITY_FORMULAS, majority
 from kraftcheck.proof.naturals import NATURALS
-from kraftcheck.proof.statements import Statement
 from kraftcheck.proof.vocabulary import majorities_meet
 
 #: The effect of two changes on majorities is proved for each number of voters up to this one.

@@ -25,15 +25,14 @@ class Symbol:
     """A function or relation that actions change.
 
     ``says`` is the text of a fact, with the arguments in braces, and for a function the value as ``{value}``.
-    ``result`` is the sort of its values, ``None`` for a relation. ``ghost``: no replica keeps this, it is
-    history that the argument needs. ``where``: the values have a meaning where this relation holds.
+    ``result`` is the sort of its values, ``None`` for a relation. ``where``: the values have a meaning
+    where this relation holds.
     """
 
     name: str
     sorts: tuple[z3.SortRef, ...]
     says: str
     result: z3.SortRef | None = None
-    ghost: bool = False
     where: str | None = None
 
     def declared(self) -> z3.FuncDeclRef:
@@ -60,15 +59,15 @@ class State:
 
 @dataclass(frozen=True)
 class Guard:
-    """A condition of an action that the proof needs, and the rules of the catalogue that demand it."""
+    """A condition of an action, and the rules of the catalogue that demand it.
+
+    ``needed``: the proof uses it; of the protocol's other conditions every conjunct is independent.
+    """
 
     name: str
     rules: tuple[str, ...]
     formula: Formula
-
-
-class Beside(Guard):
-    """A condition of the protocol that the proof does not use: every conjunct holds without it, too."""
+    needed: bool = True
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Step:
     @property
     def needed(self) -> tuple[Guard, ...]:
         """The guards that the proof uses."""
-        return tuple(guard for guard in self.guards if not isinstance(guard, Beside))
+        return tuple(guard for guard in self.guards if guard.needed)
 
 
 @dataclass(frozen=True)
@@ -171,6 +170,22 @@ class Change:
     says: str
     formula: Callable[[State, State], Formula]
     properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement about numbers or finite sets, which the solver decides with one formula.
+
+    ``holds``: it is to be proved, and not to be refuted by an example. ``premise`` is its assumption: if that
+    were unsatisfiable, the statement would be vacuous.
+    """
+
+    name: str
+    says: str
+    rules: tuple[str, ...]
+    premise: Formula
+    conclusion: Formula
+    holds: bool = True
 
 
 @dataclass(frozen=True)

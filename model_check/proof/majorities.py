@@ -8,8 +8,7 @@ from typing import cast
 
 import z3
 
-from kraftcheck.proof.logic import Formula, every
-from kraftcheck.proof.statements import Statement
+from kraftcheck.proof.logic import Formula, Statement, every
 from kraftcheck.reference import voters as reference
 
 _NUMBER = z3.IntSort()

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import z3
 
-from kraftcheck.proof.logic import Formula, Term, every, some
-from kraftcheck.proof.statements import Statement
+from kraftcheck.proof.logic import Formula, Statement, Term, every, some
 from kraftcheck.proof.vocabulary import (
     Quantifier,
     Relation,

@@ -65,15 +65,19 @@ def _other_lines(structure: Structure) -> Iterator[str]:
     holding = {(fact.symbol.name, fact.terms) for fact in structure.facts}
     for fact in structure.facts:
         if fact.symbol.name not in _OF_REPLICA and _says_something(fact, holding):
-            names = [
-                element(sort.name(), term, structure)
-                for sort, term in zip(fact.symbol.sorts, fact.terms, strict=True)
-            ]
-            # Next to an offset, the epoch is that of the record there.
-            value = ""
-            if fact.symbol.result is not None and fact.value is not None:
-                value = element(fact.symbol.result.name(), fact.value, structure)
-            yield fact.symbol.says.format(*names, value=value).replace("@epoch ", "@")
+            yield fact_text(fact, structure)
+
+
+def fact_text(fact: Fact, structure: Structure) -> str:
+    """A fact as text."""
+    symbol, value = fact.symbol, ""
+    names = [
+        element(sort.name(), term, structure) for sort, term in zip(symbol.sorts, fact.terms, strict=True)
+    ]
+    if symbol.result is not None and fact.value is not None:
+        value = element(symbol.result.name(), fact.value, structure)
+    # Next to an offset, the epoch is that of the record there.
+    return symbol.says.format(*names, value=value).replace("@epoch ", "@")
 
 
 def _says_something(fact: Fact, holding: set[tuple[str, tuple[int, ...]]]) -> bool:

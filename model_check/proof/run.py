@@ -11,8 +11,8 @@ import z3
 
 from kraftcheck.proof.arithmetic import STATEMENTS
 from kraftcheck.proof.ground import check
-from kraftcheck.proof.logic import System
-from kraftcheck.proof.mutants import Mutant, mutants, refute
+from kraftcheck.proof.logic import Statement, System
+from kraftcheck.proof.mutants import Mutant, mutants
 from kraftcheck.proof.obligations import (
     ALWAYS,
     INITIALLY,
@@ -23,7 +23,6 @@ from kraftcheck.proof.obligations import (
     possibilities,
 )
 from kraftcheck.proof.solve import Result, Verdict, is_possible, prove
-from kraftcheck.proof.statements import Statement
 from kraftcheck.support.errors import InputError
 
 #: In place of the name of a conjunct: the action can be taken.
@@ -156,6 +155,3 @@ def select_mutants(systems: Sequence[System], names: Sequence[str]) -> tuple[tup
         for mutant in mutants(system)
         if not names or {system.name, mutant.action.name} & set(names)
     )
-
-
-__all__ = ["ALWAYS", "INITIALLY", "Work", "carry_out", "refute", "select", "select_mutants"]

@@ -52,16 +52,27 @@ def before(one: Term, other: Term) -> Formula:
     return z3.Not(at_most(other, one))
 
 
-def not_behind(epoch: Term, offset: Term, other_epoch: Term, other_offset: Term) -> Formula:
-    """A log that ends with the first record is at least as up to date as one that ends with the second."""
-    same = z3.And(epoch == other_epoch, at_most(other_offset, offset))
-    return z3.Or(before(other_epoch, epoch), same)
-
-
 def adjacent(one: Term, other: Term) -> Formula:
     """Two sets of voters are the same, or one voter apart."""
     return z3.Or(one == other, changes_one(one, other), changes_one(other, one))
 
+
+SORTS = {sort.name(): sort for sort in (Replica, Quorum, Epoch, Offset, Role, Voters)}
+#: The names in formulas that never change: functions with the sorts of their arguments, and constants.
+FUNCTIONS: dict[str, tuple[Callable[..., Term], tuple[z3.SortRef, ...]]] = {
+    "member": (member, (Replica, Quorum)),
+    "majority": (majority, (Quorum,)),
+    "majority_of": (majority_of, (Quorum, Voters)),
+    "adjacent": (adjacent, (Voters, Voters)),
+}
+CONSTANTS: dict[str, Term] = {
+    "zero": ZERO,
+    "origin": ORIGIN,
+    **{
+        Role.constructor(number).name(): Role.constructor(number)()
+        for number in range(Role.num_constructors())
+    },
+}
 
 #: Quantifies over all values of some sorts, as :func:`~kraftcheck.proof.logic.every` does.
 Quantifier = Callable[[Sequence[z3.SortRef], Callable[..., Formula]], Formula]

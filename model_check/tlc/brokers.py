@@ -51,8 +51,8 @@ from kraftcheck.systems.brokers.network import (
 )
 from kraftcheck.systems.brokers.places import Control, Machine, Time
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of
-from kraftcheck.tlc.forms import Codec, Form, Made, budget, by, network, part, require_budgets
-from kraftcheck.tlc.values import NONE, InTla, NoFormError, State, Value, field, fields, function, set_of
+from kraftcheck.tlc.forms import Codec, Form, budget, network, require_budgets
+from kraftcheck.tlc.values import NONE, InTla, NoFormError, State, Value, function, set_of
 
 #: The budgets of the module and what the checker calls them. One that a scenario does not have is 0.
 BUDGETS = {
@@ -69,108 +69,62 @@ BUDGETS = {
 }
 
 
-# What both forms of the protocol share.
-
 _RECOVERS = {"a leader recovers from an unclean election": lambda value: value.recovering}
+_PARTITION_RECOVERS = {"a partition recovers from an unclean election": lambda value: value.recovering}
 _PARTITION = "leader leader_epoch partition_epoch isr"
-
-
-def _only(name: str) -> Made:
-    """The one value in the field ``name``, or ``None`` of the modules."""
-
-    def made(value: Any, codec: Codec) -> Value:
-        values = getattr(value, name)
-        if not values:
-            return NONE
-        (one,) = values
-        return codec.value(one)
-
-    return made
-
-
-def _pairs(name: str) -> Made:
-    return lambda value, codec: function(getattr(value, name))
-
-
-def _visible(name: str) -> Made:
-    """The brokers that metadata shows, and which incarnation of each."""
-    return lambda value, codec: function((each.broker, field(each.life)) for each in getattr(value, name))
+_PROCESS = "broker incarnation"
+_OF_PROCESS = Form(inside="process")
 
 
 def _as_broker(message: Any, codec: Codec) -> Value:
     """A message in flight; that metadata is read has no fields of its own but those of its reader."""
     payload = message.payload
-    reader = message.sender if isinstance(payload, ReadMetadata) else None
-    found = codec.fields(payload, "a {} is in flight") if reader is None else fields(reader, _PROCESS)
+    read = isinstance(payload, ReadMetadata)
+    found = codec.fields(message.sender if read else payload, "a {} is in flight")
     return function([("type", type(payload).__name__), *found.items()])
 
 
-_PROCESS = "broker incarnation"
-_OF_PROCESS = Form(inside="process")
-_CONTROL: dict[str, Made] = {
-    "controller": part("controller"),
-    "homes": _pairs("homes"),
-    "leaving": _pairs("leaving"),
-}
+#: What both forms of the protocol share.
 _SHARED: Mapping[type, Form] = {
-    Control: Form("silent left turn moves", _CONTROL),
+    Control: Form("silent left turn moves controller* homes() leaving()"),
     Machine: Form(
-        "registers reads cut starts left turn moves",
-        {"broker": part("broker")},
+        "registers reads cut starts left turn moves broker*",
         refused={
             "a machine has records": (
                 lambda machine: machine.log or machine.ends or machine.sent or machine.committed
             )
         },
     ),
-    Time: Form(made={"ahead": lambda time, codec: time.ahead, "left": lambda time, codec: time.left}),
+    Time: Form("left", {"ahead": lambda time, codec: time.ahead}),
     History: Form(
-        "unanswered serving",
-        {"lives": _pairs("newest"), "since": _pairs("inactive_for")},
+        "unanswered serving lives=newest() since=inactive_for()",
         refused={"records of the partition are committed": lambda history: history.committed},
     ),
     Partition: Form(
         _PARTITION,
-        refused={
-            "a partition recovers from an unclean election": lambda partition: partition.recovering,
-            "a partition is reassigned": lambda partition: partition.adding or partition.removing,
-        },
+        refused=_PARTITION_RECOVERS
+        | {"a partition is reassigned": lambda partition: partition.adding or partition.removing},
     ),
-    PartitionState: Form(
-        _PARTITION,
-        refused={"a partition recovers from an unclean election": lambda partition: partition.recovering},
-    ),
+    PartitionState: Form(_PARTITION, refused=_PARTITION_RECOVERS),
     StoreRegistration: Form("broker"),
     Process: Form(_PROCESS),
     StoreRegistered: _OF_PROCESS,
     SessionGone: _OF_PROCESS,
-    InFlight: Form(
-        "source node answerable age",
-        {"dest": lambda message, codec: message.destination, "payload": _as_broker},
-    ),
+    InFlight: Form("source node answerable age dest=destination", {"payload": _as_broker}),
 }
 
 
 def _broker(names: str, **refused: Any) -> Form:
     return Form(
-        f"id incarnation controller controller_epoch accepted ended {names}",
-        {
-            "awaiting": lambda broker, codec: set_of(each.value for each in broker.awaiting),
-            "partition": _only("partitions"),
-            "visible": _visible("visible"),
-            "pending": _only("pending"),
-        },
+        "id incarnation controller controller_epoch accepted ended partition=partitions? "
+        f"visible[broker].life pending? {names}",
+        {"awaiting": lambda broker, codec: set_of(each.value for each in broker.awaiting)},
         refused=refused,
     )
 
 
-def _update(names: str) -> Form:
-    return Form(names, {"brokers": _visible("brokers"), "partition": _only("partitions")})
-
-
+_UPDATE = "controller controller_epoch brokers[broker].life partition=partitions?"
 _CHANGE = "leader_epoch partition_epoch isr refused"
-
-# The draft.
 
 
 def _error_of_draft(code: BrokerErrorCode) -> str:
@@ -192,17 +146,14 @@ def _draft(ids: tuple[int, ...]) -> Mapping[type, Form]:
         remembered = {each.broker: each for each in state.brokers}
         return function((id, codec.value(remembered.get(id, Liveness(id)))) for id in ids)
 
+    def result(response: Any, codec: Codec) -> Value:
+        return _error_of_draft(response.results[0]) if response.results else NONE
+
     return {
         **_SHARED,
         Controller: Form("active epoch", {"brokers": brokers}, inside="durable"),
         Store: Form(
-            "last_transaction",
-            {
-                "registrations": lambda store, codec: function(
-                    (each.broker, each.incarnation) for each in store.registrations
-                ),
-                "partition": _only("partitions"),
-            },
+            "last_transaction registrations[broker].incarnation partition=partitions?",
             refused={
                 "a broker is a legacy one": lambda store: any(
                     each.version != HEARTBEAT_VERSION for each in store.registrations
@@ -212,31 +163,20 @@ def _draft(ids: tuple[int, ...]) -> Mapping[type, Form]:
         Liveness: Form("incarnation state ticks"),
         Broker: _broker("wish state fenced ticks request_ticks superseded"),
         PendingIsr: Form(_CHANGE),
-        MetadataUpdate: _update("controller controller_epoch"),
+        MetadataUpdate: Form(_UPDATE),
         MetadataHeartbeatRequest: Form("broker incarnation target"),
         MetadataHeartbeatResponse: Form("state", {"error": _draft_error}),
         IsrChangeRequest: Form(_PROCESS, inside="partitions"),
         IsrProposal: Form("leader_epoch isr"),
-        IsrChangeResponse: Form(
-            made={
-                "error": _draft_error,
-                "result": lambda response, codec: (
-                    _error_of_draft(response.results[0]) if response.results else NONE
-                ),
-            }
-        ),
+        IsrChangeResponse: Form(made={"error": _draft_error, "result": result}),
     }
-
-
-# The shipped form.
 
 
 _SHIPPED: Mapping[type, Form] = {
     **_SHARED,
-    Controller: Form("active epoch", {"sessions": by("broker", "sessions")}, inside="durable"),
+    Controller: Form("active epoch sessions[broker]", inside="durable"),
     MetadataLog: Form(
-        "end_offset",
-        {"registrations": by("broker", "registrations"), "partition": _only("partitions")},
+        "end_offset registrations[broker] partition=partitions?",
         refused={"a feature is finalized": lambda log: log.finalized},
     ),
     BrokerRegistration: Form("incarnation epoch fenced in_controlled_shutdown"),
@@ -247,23 +187,18 @@ _SHIPPED: Mapping[type, Form] = {
     PendingIsr: Form(
         _CHANGE, {"lives": lambda change, codec: function(zip(change.isr, change.lives, strict=True))}
     ),
-    MetadataUpdate: _update("controller controller_epoch offset"),
+    MetadataUpdate: Form(f"{_UPDATE} offset"),
     BrokerRegistrationRequest: Form(_PROCESS),
     BrokerRegistrationResponse: Form("error epoch"),
-    BrokerHeartbeatRequest: Form(
-        "broker epoch offset want_fence", {"wantShutDown": lambda request, codec: request.want_shutdown}
-    ),
+    BrokerHeartbeatRequest: Form("broker epoch offset want_fence wantShutDown=want_shutdown"),
     BrokerHeartbeatResponse: Form("error caught_up fenced should_shut_down"),
     AlterPartitionRequest: Form("broker epoch", inside="partitions"),
     PartitionProposal: Form(
-        "leader_epoch partition_epoch",
-        {
-            "isr": lambda proposal, codec: set_of(each.broker for each in proposal.isr),
-            "lives": lambda proposal, codec: function((each.broker, each.epoch) for each in proposal.isr),
-        },
+        "leader_epoch partition_epoch lives=isr[broker].epoch",
+        {"isr": lambda proposal, codec: set_of(each.broker for each in proposal.isr)},
         refused=_RECOVERS,
     ),
-    AlterPartitionResponse: Form("error", {"result": _only("partitions")}),
+    AlterPartitionResponse: Form("error result=partitions?"),
     PartitionResult: Form(f"error {_PARTITION}", refused=_RECOVERS),
 }
 

@@ -49,13 +49,13 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of one side: what is ``violated``, with the number of ``steps`` of a shortest
-    counterexample; otherwise how many ``distinct`` states there are, how many are ``generated``, and the
-    ``depth``. ``limit``: why there is no answer.
+    """The answer of one side: the ``violated`` properties, and the number of ``steps`` of a shortest
+    counterexample; the numbers of distinct and generated states, and the ``depth``. ``limit``: why there is
+    no answer.
     """
 
-    distinct: int
-    generated: int
+    distinct_states: int
+    generated_states: int
     depth: int | None
     violated: tuple[str, ...]
     steps: int | None
@@ -86,8 +86,8 @@ class Comparison:
     """Both answers; ``differences`` as sentences; ``notes``: what is not compared, and why."""
 
     name: str
-    ours: Answer
-    theirs: Answer
+    checker: Answer
+    tlc: Answer
     differences: tuple[str, ...]
     notes: tuple[str, ...] = ()
     states: StatesCompared | None = None
@@ -96,7 +96,7 @@ class Comparison:
     def status(self) -> Status:
         if self.differences:
             return Status.DIFFERS
-        if self.ours.limit is not None or self.theirs.limit is not None:
+        if self.checker.limit is not None or self.tlc.limit is not None:
             return Status.UNDETERMINED
         return Status.SAME
 
@@ -170,22 +170,22 @@ def ask(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) ->
     configuration = modules.configuration(scenario.name)
     report(f"{scenario.name}: the checker explores")
     ours = our_answer(scenario, wanted)
-    small = not ours.violated and ours.limit is None and ours.distinct <= wanted.compare_states
+    small = not ours.violated and ours.limit is None and ours.distinct_states <= wanted.compare_states
 
     def compared(theirs: Answer, folder: Path) -> Comparison:
         found = list(differences(ours, theirs, one_worker=wanted.workers == 1))
         states, notes = None, list(_unjudged(scenario, configuration))
         if small and theirs.verdict == "holds":
             report(f"{scenario.name}: compares the states")
-            graph = collect_graph(_built(scenario), limits=Limits(ours.distinct))
+            graph = collect_graph(_built(scenario), limits=Limits(ours.distinct_states))
             generated = sets.generated_as_tlc_counts(graph)
-            if generated != theirs.generated:
-                said = f"in TLC {theirs.generated:,}"
+            if generated != theirs.generated_states:
+                said = f"in TLC {theirs.generated_states:,}"
                 found.append(f"{generated:,} generated states as TLC counts them, {said}")
             states, trouble = _compared(scenario, graph, folder / DUMP)
             notes += [trouble] if trouble else []
         if states is not None and not states.same:
-            found.append(f"{states.only_ours:,} states only here, {states.only_theirs:,} only in TLC")
+            found.append(f"{states.only_checker:,} states only here, {states.only_tlc:,} only in TLC")
         return Comparison(scenario.name, ours, theirs, tuple(found), tuple(notes), states)
 
     return Question(configuration, ours, small, compared)
@@ -202,8 +202,8 @@ def our_answer(scenario: Scenario, wanted: Wanted) -> Answer:
     depth = min((each.depth for each in found.violations), default=None)
     undetermined = found.verdict is Verdict.UNDETERMINED
     return Answer(
-        distinct=found.distinct,
-        generated=found.generated,
+        distinct_states=found.distinct,
+        generated_states=found.generated,
         depth=found.depth,
         violated=tuple(each.property for each in found.violations),
         steps=depth,
@@ -224,7 +224,7 @@ def tlc_answer(
 ) -> Answer:
     """TLC's answer to ``question``. Raises InputError where it cannot read the modules."""
     ours, configuration = question.ours, question.configuration
-    small = ours.limit is None and ours.distinct <= SMALL_STATES
+    small = ours.limit is None and ours.distinct_states <= SMALL_STATES
     job = Job(modules.sources(), configuration.root, configuration.text, wanted.workers, question.dump, small)
 
     def progress(said: Said) -> None:
@@ -250,8 +250,8 @@ def answer_of(done: Ran, name: str) -> Answer:
         raise InputError(f"{name}: TLC does not take the modules: {done.trouble}")
     limit = "TLC reached max_seconds" if done.timed_out else done.trouble
     return Answer(
-        distinct=said.distinct,
-        generated=said.generated,
+        distinct_states=said.distinct,
+        generated_states=said.generated,
         depth=None if said.depth is None else said.depth - 1,
         violated=() if said.violated is None else (said.violated,),
         steps=said.behaviour - 1 if said.violated is not None and said.behaviour else None,
@@ -273,7 +273,7 @@ def differences(ours: Answer, theirs: Answer, *, one_worker: bool = True) -> tup
         elif one_worker and not set(theirs.violated) <= set(ours.violated):
             found.append(f"{', '.join(ours.violated)} violated, in TLC {', '.join(theirs.violated)}")
         return tuple(found)
-    pairs = [("distinct states", ours.distinct, theirs.distinct)]
+    pairs = [("distinct states", ours.distinct_states, theirs.distinct_states)]
     if one_worker:
         pairs.append(("as depth", ours.depth or 0, -1 if theirs.depth is None else theirs.depth))
     return tuple(f"{mine:,} {what}, in TLC {other:,}" for what, mine, other in pairs if mine != other)
@@ -282,7 +282,7 @@ def differences(ours: Answer, theirs: Answer, *, one_worker: bool = True) -> tup
 def _told(answer: Answer) -> str:
     if answer.violated:
         return f"violated: {', '.join(answer.violated)} in {answer.steps} steps"
-    return f"{answer.verdict}, {answer.distinct:,} states"
+    return f"{answer.verdict}, {answer.distinct_states:,} states"
 
 
 def _unjudged(scenario: Scenario, configuration: Configuration) -> tuple[str, ...]:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from kraftcheck.tlc.values import NONE, NoFormError, Value, fields, function
+from kraftcheck.tlc.values import NONE, NoFormError, Value, field, function
 
 #: The value of a field: of a value of the reference, with the codec for its parts.
 Made = Callable[[Any, "Codec"], Value]
@@ -18,17 +21,39 @@ Made = Callable[[Any, "Codec"], Value]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The values of a class as records. ``names``: the fields that have simple values, by their names in the
-    reference; ``made``: the other ones, by their names in the modules; ``tag``: the field that has the name
-    of the class. ``inside``: a field, a value or a tuple of one, whose own fields become fields of the
-    record. ``refused``: by the reason which values have no form.
+    """The values of a class as records. ``names``: fields, in the notation below; ``made``: the other ones;
+    ``tag``: the field that has the name of the class. ``inside``: a field, a value or a tuple of one, whose
+    own fields become fields of the record. ``refused``: by the reason which values have no form. ``unknown``:
+    the reason where a part has a class without form.
+
+    ``base=base_offset`` is the field ``base`` of the modules, with the value of ``base_offset``; ``voted.id``
+    is that of a part; ``end_offset`` alone is ``endOffset``. ``log*`` is a value with a form of its own, or a
+    tuple of such; ``partitions?`` the only one of a tuple, if any. ``pairs()`` is a function of pairs;
+    ``observers[id]`` one of the values by their ids, ``visible[broker].life`` one of their fields ``life``.
     """
 
     names: str = ""
-    made: Mapping[str, Made] = field(default_factory=dict)
+    made: Mapping[str, Made] = dataclasses.field(default_factory=dict)
     tag: str = ""
     inside: str = ""
-    refused: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)
+    refused: Mapping[str, Callable[[Any], object]] = dataclasses.field(default_factory=dict)
+    unknown: str = "there is a {}"
+
+
+_NAME = re.compile(r"(?:(\w+)=)?([\w.]+?)(?:(\*|\?|\(\))|\[(\w+)\](?:\.(\w+))?)?", re.ASCII)
+
+
+@cache
+def _parsed(names: str) -> tuple[tuple[str, str, str, str, str], ...]:
+    """Of each name in ``names``: the field of the modules, the path, its kind, key and part."""
+    found = []
+    for text in names.split():
+        match = _NAME.fullmatch(text)
+        assert match is not None, text
+        target, path, kind, key, part = match.groups(default="")
+        first, *others = path.split("_")
+        found.append((target or first + "".join(map(str.capitalize, others)), path, kind, key, part))
+    return tuple(found)
 
 
 class Codec:
@@ -63,7 +88,9 @@ class Codec:
             if applies(value):
                 raise NoFormError(reason)
         found: dict[str, Value] = {form.tag: type(value).__name__} if form.tag else {}
-        found |= fields(value, form.names) | {name: made(value, self) for name, made in form.made.items()}
+        for target, *name in _parsed(form.names):
+            found[target] = self._field(value, form.unknown, *name)
+        found |= {name: made(value, self) for name, made in form.made.items()}
         if not form.inside:
             return found
         inner = getattr(value, form.inside)
@@ -71,17 +98,22 @@ class Codec:
             (inner,) = inner
         return found | self.fields(inner, "a {} is in flight")
 
-
-def part(name: str, unknown: str = "there is a {}") -> Made:
-    """The field ``name``, a value with a form of its own, ``None`` or a tuple of such values."""
-    return lambda value, codec: codec.value(getattr(value, name), unknown)
-
-
-def by(key: str, name: str) -> Made:
-    """The field ``name``, a tuple of values, as a function of their fields ``key``; it is no part of them."""
-    return lambda value, codec: function(
-        (getattr(each, key), codec.value(each)) for each in getattr(value, name)
-    )
+    def _field(self, value: Any, unknown: str, path: str, kind: str, key: str, part: str) -> Value:
+        for name in path.split("."):
+            value = None if value is None else getattr(value, name)
+        if kind == "*":
+            return self.value(value, unknown)
+        if kind == "?":
+            (only,) = value or (None,)
+            return self.value(only)
+        if kind == "()":
+            return function(value)
+        if key:
+            return function(
+                (getattr(each, key), field(getattr(each, part)) if part else self.value(each))
+                for each in value
+            )
+        return field(value)
 
 
 def network(codec: Codec, messages: Iterable[Any]) -> Value:

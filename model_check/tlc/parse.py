@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from kraftcheck.tlc.values import Model, Set, State, Value, function, set_of
+from kraftcheck.tlc.values import Model, State, Value, function, set_of
 
 MAX_DEPTH = 60
 MAX_DIGITS = 10
@@ -88,15 +88,15 @@ class _Reader:
         if self.kind == "name":
             name = self.advance()
             return name == "TRUE" if name in ("TRUE", "FALSE") else Model(name)
-        for opens, closes, read in (("<<", ">>", self._sequence), ("{", "}", self._set)):
-            if self.sees(opens):
-                self.advance()
-                return read(list(self._items(closes, depth)))
-        if self.sees("["):
-            return self._record(depth)
-        if self.sees("("):
-            return self._function(depth)
-        raise self.error("a value")
+        opens = self.token
+        if opens not in ("<<", "{", "[", "("):
+            raise self.error("a value")
+        self.advance()
+        if opens == "<<":
+            return tuple(self._items(">>", depth))
+        if opens == "{":
+            return set_of(self._items("}", depth))
+        return self._made(list(self._record(depth) if opens == "[" else self._function(depth)))
 
     def _number_or_interval(self) -> Value:
         first = self._number()
@@ -122,39 +122,27 @@ class _Reader:
                     raise self.error("a value")
         self.advance()
 
-    def _sequence(self, items: list[Value]) -> Value:
-        return tuple(items)
-
-    def _set(self, items: list[Value]) -> Set:
-        return set_of(items)
-
-    def _record(self, depth: int) -> Value:
-        self.take("[")
-        pairs: list[tuple[Value, Value]] = []
+    def _record(self, depth: int) -> Iterator[tuple[Value, Value]]:
         while True:
             if self.kind != "name":
                 raise self.error("a field")
             name = self.advance()
             self.take("|->")
-            pairs.append((name, self.value(depth + 1)))
+            yield name, self.value(depth + 1)
             if self.sees("]"):
                 break
             self.take(",")
         self.advance()
-        return self._made(pairs)
 
-    def _function(self, depth: int) -> Value:
-        self.take("(")
-        pairs = []
+    def _function(self, depth: int) -> Iterator[tuple[Value, Value]]:
         while True:
             key = self.value(depth + 1)
             self.take(":>")
-            pairs.append((key, self.value(depth + 1)))
+            yield key, self.value(depth + 1)
             if self.sees(")"):
                 break
             self.take("@@")
         self.advance()
-        return self._made(pairs)
 
     def _made(self, pairs: list[tuple[Value, Value]]) -> Value:
         try:

@@ -42,7 +42,7 @@ from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.tlc.forms import Codec, Form, Made, budget, by, network, part, require_budgets
+from kraftcheck.tlc.forms import Codec, Form, Made, budget, network, require_budgets
 from kraftcheck.tlc.values import NONE, InTla, NoFormError, State, Value, field, function, record, set_of
 
 #: The budgets of the modules and what the checker calls them. One that a scenario does not have is 0; without
@@ -56,19 +56,20 @@ BUDGETS = {
     "expirations": "timers",
 }
 
-# Forms.
-
-
-def _log(value: Any, codec: Codec) -> Value:
-    log: Log = value.log
-    if log.start_offset or any(snapshot.id.end_offset for snapshot in log.snapshots):
-        raise NoFormError("a log has a snapshot")
-    return codec.value(log.batches)
+_NOMINEE = Form("voters=election.voters granted=election.granted rejected=election.rejected", tag="name")
+_RESPONSE = Form("epoch leader error=partition_error")
 
 
 def _ids(name: str) -> Made:
     """The ids of the keys in the field ``name``, in their order."""
     return lambda value, codec: tuple(key.id for key in getattr(value, name))
+
+
+def _batches(value: Any, codec: Codec) -> Value:
+    log: Log = value.log
+    if log.start_offset or any(snapshot.id.end_offset for snapshot in log.snapshots):
+        raise NoFormError("a log has a snapshot")
+    return codec.value(log.batches)
 
 
 def _nodes(*, awaiting: bool) -> Made:
@@ -77,49 +78,26 @@ def _nodes(*, awaiting: bool) -> Made:
     )
 
 
-def _of_election(name: str) -> Made:
-    return lambda role, codec: field(getattr(role.election, name))
-
-
-def _error(response: Any, codec: Codec) -> Value:
-    return str(response.partition_error.name)
-
-
-_RECORDS = "a log has a record {}"
-_NOMINEE = Form(made={name: _of_election(name) for name in ("voters", "granted", "rejected")}, tag="name")
-_RESPONSE = Form("epoch leader", {"error": _error})
-
 _FORMS: Mapping[type, Form] = {
     Replica: Form(
-        "id high_watermark",
-        {
-            "quorum": part("quorum_state"),
-            "log": _log,
-            "role": part("role"),
-            "awaiting": _nodes(awaiting=True),
-            "backingOff": _nodes(awaiting=False),
-        },
+        "id high_watermark quorum=quorum_state* role*",
+        {"log": _batches, "awaiting": _nodes(awaiting=True), "backingOff": _nodes(awaiting=False)},
         refused={
-            "a fetch is parked": lambda replica: replica.parked,
+            "a fetch is in purgatory": lambda replica: replica.parked,
             "a replica shuts down": lambda replica: replica.shutting_down,
         },
     ),
     Disk: Form(
         "flushed",
-        {"quorum": lambda disk, codec: codec.value(disk.quorum_state or QuorumState()), "log": _log},
+        {"quorum": lambda disk, codec: codec.value(disk.quorum_state or QuorumState()), "log": _batches},
     ),
-    QuorumState: Form(
-        "epoch leader", {"voted": lambda quorum, codec: field(quorum.voted and quorum.voted.id)}
-    ),
+    QuorumState: Form("epoch leader voted=voted.id"),
     # Logs.
-    Batch: Form(
-        "epoch",
-        {"base": lambda batch, codec: batch.base_offset, "records": part("records", _RECORDS)},
-    ),
+    Batch: Form("epoch base=base_offset records*", unknown="a log has a record {}"),
     LeaderChange: Form("leader voters", tag="type"),
     LogValue: Form("value", tag="type"),
     KRaftVersion: Form("version", tag="type"),
-    Voters: Form(made={"voters": lambda record, codec: set_of(record.voters.ids)}, tag="type"),
+    Voters: Form("voters=voters.ids", tag="type"),
     EpochEnd: Form("epoch offset"),
     # Roles.
     Unattached: Form(tag="name"),
@@ -132,29 +110,20 @@ _FORMS: Mapping[type, Form] = {
     ),
     Resigned: Form("unacknowledged", {"successors": _ids("preferred_successors")}, tag="name"),
     Leader: Form(
-        "contacts resign_requested",
-        {
-            "epochStart": lambda role, codec: role.epoch_start_offset,
-            "progress": by("id", "progress"),
-            "observers": by("id", "observers"),
-            "pending": part("pending", _RECORDS),
-            "change": part("change", "a leader has a change {}"),
-        },
+        "contacts resign_requested epochStart=epoch_start_offset progress[id] observers[id] pending* change*",
         tag="name",
         refused={
             "a leader has AlterQuorum requests, or entries that voters gave of themselves": (
                 lambda role: role.alterations or role.reported
             )
         },
+        unknown="a leader has a {}",
     ),
     Progress: Form(
         "end_offset caught_up",
         {"leaderEnd": lambda entry, codec: NONE if entry.caught_up else field(entry.leader_end_offset)},
     ),
-    AddingVoter: Form(
-        "offset",
-        {"type": lambda change, codec: "add", "voter": lambda change, codec: change.voter.key.id},
-    ),
+    AddingVoter: Form("offset voter=voter.key.id", {"type": lambda change, codec: "add"}),
     RemovingVoter: Form("offset", {"type": lambda change, codec: "remove"}),
     # Messages.
     VoteRequest: Form("epoch pre_vote last_epoch end_offset"),
@@ -163,19 +132,13 @@ _FORMS: Mapping[type, Form] = {
     FetchRequest: Form("epoch offset last_epoch"),
     ApiVersionsRequest: Form(),
     ApiVersionsResponse: Form(),
-    VoteResponse: Form("epoch leader granted", {"error": _error}),
+    VoteResponse: Form("epoch leader granted error=partition_error"),
     BeginQuorumEpochResponse: _RESPONSE,
     EndQuorumEpochResponse: _RESPONSE,
-    FetchResponse: Form(
-        "epoch leader high_watermark",
-        {"error": _error, "batches": part("batches"), "diverging": part("diverging")},
-    ),
+    FetchResponse: Form("epoch leader high_watermark error=partition_error batches* diverging*"),
     InFlight: Form(
-        "source answerable",
-        {
-            "type": lambda message, codec: type(message.payload).__name__,
-            "dest": lambda message, codec: message.destination,
-        },
+        "source answerable dest=destination",
+        {"type": lambda message, codec: type(message.payload).__name__},
         inside="payload",
     ),
 }

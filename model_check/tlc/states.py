@@ -39,16 +39,18 @@ class StatesCompared:
     """How many states both sides have, and how many only one side has, with examples."""
 
     common: int
-    only_ours: int
-    only_theirs: int
-    examples_ours: tuple[OnlyOne, ...]
-    examples_theirs: tuple[OnlyOne, ...]
+    only_checker: int
+    only_tlc: int
+    examples_checker: tuple[OnlyOne, ...]
+    examples_tlc: tuple[OnlyOne, ...]
 
     @property
     def same(self) -> bool:
-        return not self.only_ours and not self.only_theirs
+        return not self.only_checker and not self.only_tlc
 
 
+#: The fields of :class:`StatesCompared` that are numbers of states.
+COUNTS = ("common", "only_checker", "only_tlc")
 Key = tuple[tuple[str, str], ...]
 Keyed = Mapping[Key, State]
 
@@ -119,10 +121,10 @@ def compare(ours: Keyed, theirs: Keyed, examples: int = 3) -> StatesCompared:
     left, right = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
     return StatesCompared(
         common=len(ours.keys() & theirs.keys()),
-        only_ours=len(left),
-        only_theirs=len(right),
-        examples_ours=tuple(_only(key, ours, right, theirs) for key in left[:examples]),
-        examples_theirs=tuple(_only(key, theirs, left, ours) for key in right[:examples]),
+        only_checker=len(left),
+        only_tlc=len(right),
+        examples_checker=tuple(_only(key, ours, right, theirs) for key in left[:examples]),
+        examples_tlc=tuple(_only(key, theirs, left, ours) for key in right[:examples]),
     )
 
 

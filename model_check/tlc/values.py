@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from typing import Any, Protocol, Union
 
 from kraftcheck.engine.system import GlobalState
@@ -85,19 +84,6 @@ def field(value: object) -> Value:
         return set_of(value)
     assert isinstance(value, bool | int | str), value
     return value
-
-
-def fields(value: object, names: str) -> dict[str, Value]:
-    """Fields of a value of the reference, ``last_epoch end_offset``, by their names in the modules:
-    ``lastEpoch`` and ``endOffset``.
-    """
-    return {_in_modules(name): field(getattr(value, name)) for name in names.split()}
-
-
-@cache
-def _in_modules(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def set_of(members: Iterable[Value]) -> Set:

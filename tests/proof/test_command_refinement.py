@@ -1,11 +1,13 @@
 """``kraftcheck prove --refinement``: output and exit status."""
 
 import json
+from typing import Any
 
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.proof.refinement.mutants import KILLED, Mutants, Verdict
+from kraftcheck.proof.refinement.expected import EXPECTED
+from kraftcheck.proof.refinement.worker import Mutants
 
 
 def test_a_line_a_scenario_and_what_is_outside(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,15 +51,16 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--refinement", "--list"]) == 0
     assert "three-voters-elect" in capsys.readouterr().out.split()
     assert main(["prove", "--refinement", "--mutants", "--list"]) == 0
-    assert capsys.readouterr().out.split() == list(KILLED)
+    assert capsys.readouterr().out.split() == list(EXPECTED.killed)
 
 
 def test_a_mutant_that_survives_is_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        Mutants, "refute", lambda _, name: Verdict(name == "majority-is-half", ("a guard",), 1.0)
-    )
+    def refute(_: Mutants, name: str, scenario: str) -> dict[str, Any]:
+        return {"killed": name == "majority-is-half", "why": ["a guard"], "seconds": 1.0}
+
+    monkeypatch.setattr(Mutants, "refute", refute)
     assert main(["prove", "--refinement", "--mutants", "majority-is-half", "vote-not-persisted"]) == 1
     out = capsys.readouterr().out
     assert "killed" in out and "survived" in out

@@ -8,9 +8,9 @@ import z3
 
 from kraftcheck.proof import run
 from kraftcheck.proof.arithmetic import MOST_VOTERS, STATEMENTS
+from kraftcheck.proof.logic import Statement
 from kraftcheck.proof.majorities import is_heard_enough, is_lost, majority, watermark_index
 from kraftcheck.proof.solve import Verdict
-from kraftcheck.proof.statements import Statement
 from kraftcheck.reference.effects import ArmTimer
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.progress import advance_high_watermark, count_contact, count_own_log

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from kraftcheck.engine.system import PathStep, Signal
-from kraftcheck.proof.refinement import scenarios
+from kraftcheck.proof.refinement.expected import ALL, EXPECTED
 from kraftcheck.proof.refinement.judgement import OUTSIDE
-from kraftcheck.proof.refinement.mutants import KILLED, SURVIVING, Mutants
 from kraftcheck.proof.refinement.passes import all_ways, pass_over
 from kraftcheck.proof.refinement.run import Refinement, Work, check_refinement
 from kraftcheck.proof.refinement.violations import again, lines_of_broken, lines_of_lack, lines_of_state
+from kraftcheck.proof.refinement.worker import Mutants
 from kraftcheck.proof.system import CHANGING_VOTERS
 from kraftcheck.reference import fetch
 from kraftcheck.reference.frozen import replace
@@ -44,13 +44,13 @@ def test_nothing_is_outside_the_proof(name: str) -> None:
 
 @pytest.mark.slow
 def test_each_action_of_the_proof_is_taken_somewhere() -> None:
-    taken = {action for name in scenarios.SMALL for action in judged(name).actions}
+    taken = {action for name in EXPECTED.small for action in judged(name).actions}
     assert taken == {action.name for action in CHANGING_VOTERS.actions}
 
 
 @pytest.mark.nightly
 def test_ten_million_transitions_are_of_the_proof() -> None:
-    found = [judged(name) for name in scenarios.LARGE]
+    found = [judged(name) for name in EXPECTED.large]
     assert all(each.passed.outside == {} and each.broken == () for each in found)
     assert sum(each.system == CHANGING_VOTERS.name for each in found) >= 3
     assert sum(each.transitions for each in found) > 10_000_000
@@ -225,25 +225,26 @@ def mutants() -> Iterator[Mutants]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", sorted(KILLED))
+@pytest.mark.parametrize("mutant", sorted(EXPECTED.killed))
 def test_a_mutant_of_the_reference_is_killed(mutant: str, mutants: Mutants) -> None:
-    verdict = mutants.refute(mutant)
-    assert verdict.killed and verdict.why
+    found = mutants.refute(mutant, EXPECTED.killed[mutant])
+    assert found["killed"] and found["why"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", sorted(SURVIVING))
-def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, mutants: Mutants) -> None:
-    scenario, _ = SURVIVING[mutant]
-    assert not mutants.refute(mutant, scenario).killed
+@pytest.mark.parametrize(
+    ("mutant", "scenario"), [item for each in EXPECTED.surviving for item in each.tried.items()]
+)
+def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, scenario: str, mutants: Mutants) -> None:
+    assert not mutants.refute(mutant, scenario)["killed"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", sorted(set(KILLED.values()) - set(CLEAN)))
+@pytest.mark.parametrize("scenario", sorted(set(EXPECTED.killed.values()) - set(CLEAN)))
 def test_without_a_mutant_the_reference_refines_the_proved_system(scenario: str) -> None:
     judged(scenario)
 
 
 def test_no_scenario_is_named_twice() -> None:
-    assert len(set(scenarios.ALL)) == len(scenarios.ALL) >= 8
+    assert len(set(ALL)) == len(ALL) >= 8
     assert dataclasses.is_dataclass(Refinement)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import z3
 
-from kraftcheck.proof.logic import Action, Beside, Symbol, System
+from kraftcheck.proof.logic import Action, Symbol, System
 from kraftcheck.proof.refinement.beginning import first_facts
-from kraftcheck.proof.refinement.formulas import Universe, compile_guard, compile_update
+from kraftcheck.proof.refinement.formulas import Domain, compile_conjunct, compile_guard, compile_update
 from kraftcheck.proof.refinement.own import SYMBOLS, Own
-from kraftcheck.proof.refinement.tensors import Domain, Evaluation
 from kraftcheck.proof.structures import VOTER_SETS, Search
 from kraftcheck.proof.system import CHANGING_VOTERS, SYSTEMS
 from kraftcheck.proof.vocabulary import (
@@ -146,11 +145,10 @@ def test_conjuncts(system: System) -> None:
         ).reshape(len(some), *structures.domain.shape(symbol))
         for symbol in system.symbols
     }
-    evaluation = Evaluation(structures.domain, values, len(some))
     verdicts = set()
     for conjunct in system.conjuncts:
         formula = conjunct.formula(system.state())
-        found = evaluation.holds(formula).tolist()
+        found = compile_conjunct(structures.domain, formula)(len(some), values).tolist()
         assert found == [structures.by_z3(model, formula) for model in models], conjunct.name
         verdicts |= set(found)
     assert verdicts == {True, False}
@@ -159,19 +157,19 @@ def test_conjuncts(system: System) -> None:
 @each_system
 def test_guards_and_updates(system: System) -> None:
     structures, chosen = Structures(system), random.Random(2)
-    universe = Universe(REPLICAS, EPOCHS, OFFSETS, VOTERS)
+    domain = Domain(REPLICAS, EPOCHS, OFFSETS, VOTERS)
     verdicts = set()
     for _ in range(4):
         structure = structures.some(chosen)
         model = structures.model(structure)
         for action in system.actions:
-            verdicts |= compare(structures, universe, structure, model, action, chosen)
+            verdicts |= compare(structures, domain, structure, model, action, chosen)
     assert verdicts == {True, False}
 
 
 def compare(
     structures: Structures,
-    universe: Universe,
+    domain: Domain,
     structure: Structure,
     model: z3.ModelRef,
     action: Action,
@@ -189,15 +187,13 @@ def compare(
     own = structures.own(structure, numbers[0])
     fact, value = structures.answers(structure)
     verdicts = set()
-    for guard in step.guards:
-        if isinstance(guard, Beside):
-            continue
-        found = compile_guard(universe, symbols, terms, guard.formula)(own, fact, fact, value, *parameters)
+    for guard in step.needed:
+        found = compile_guard(domain, symbols, terms, guard.formula)(own, fact, fact, value, *parameters)
         assert found == structures.by_z3(model, z3.substitute(guard.formula, *given)), guard.name
         verdicts.add(bool(found))
     for update in step.updates:
         symbol = symbols[update.symbol]
-        body = compile_update(universe, symbols, terms, symbol, update.meaning)
+        body = compile_update(domain, symbols, terms, symbol, update.meaning)
         for place in structures.places(symbol):
             if symbol.name in SYMBOLS and place[0] != numbers[0]:
                 continue
@@ -228,9 +224,9 @@ def test_runs_begin_where_the_proof_begins(system: System) -> None:
     for replica in range(REPLICAS):
         for record in own.holds:
             values["holds"][(0, replica, *record)] = True
-    evaluation = Evaluation(domain, values, 1)
-    assert evaluation.holds(system.initial(system.state())).all()
-    assert all(evaluation.holds(each.formula(system.state())).all() for each in system.conjuncts)
+    state = system.state()
+    for formula in (system.initial(state), *(each.formula(state) for each in system.conjuncts)):
+        assert compile_conjunct(domain, formula)(1, values).all()
 
 
 @each_system

@@ -20,98 +20,61 @@ from kraftcheck.proof.vocabulary import (
     member,
 )
 
-ELECTION = [
-    "become-prospective",
-    "become-candidate",
-    "ask-for-votes",
-    "hear-of-epoch",
-    "grant-vote",
-    "become-leader",
-]
-REPLICATION = ["append", "flush", "count-own-log", "tell-leader", "follow", "fetch", "take-records", "flush"]
-COMMITMENT = ["fetch", "count-fetch", "commit"]
-LEARNING = ["take-records", "learn-high-watermark"]
-CHANGE = [
-    "append-voters",
-    "flush",
-    "count-own-log",
-    "take-records",
-    "flush",
-    "fetch",
-    "count-fetch",
-    "commit",
-]
+
+def run(names: str) -> list[str]:
+    """Actions one after the other."""
+    return names.split()
+
+
+ELECTION = run("become-prospective become-candidate ask-for-votes hear-of-epoch grant-vote become-leader")
+REPLICATION = run("append flush count-own-log tell-leader follow fetch take-records flush")
+COMMITMENT = run("fetch count-fetch commit")
+LEARNING = run("take-records learn-high-watermark")
+CHANGE = run("append-voters flush count-own-log take-records flush fetch count-fetch commit")
 PRE_VOTES = [
-    "become-prospective",
-    "ask-for-pre-vote",
-    "grant-pre-vote",
-    "become-candidate",
-    "become-prospective",
-    "ask-for-pre-vote",
-    "hear-of-pre-vote",
+    *run("become-prospective ask-for-pre-vote grant-pre-vote become-candidate"),
+    *run("become-prospective ask-for-pre-vote hear-of-pre-vote"),
 ]
 RETURNING = [
     *ELECTION,
-    "tell-leader",
-    "follow",
-    "hear-from-leader",
-    "become-prospective",
-    "return-to-leader",
-    "become-prospective",
-    "lose-pre-vote",
-    "resign",
-    "restart",
-    "leave-resigned",
+    *run("tell-leader follow hear-from-leader become-prospective return-to-leader become-prospective"),
+    *run("lose-pre-vote resign restart leave-resigned"),
 ]
 # Two is a majority alone: it leads without a record that the leader before it has appended.
 DIVERGENCE = [
-    "become-prospective",
-    "ask-for-pre-vote",
-    "grant-pre-vote",
+    *run("become-prospective ask-for-pre-vote grant-pre-vote"),
     *ELECTION[1:],
-    "append",
-    "become-prospective",
-    "become-candidate",
-    "become-leader",
-    "tell-leader",
-    "follow",
-    "truncate",
+    *run("append become-prospective become-candidate become-leader tell-leader follow truncate"),
 ]
 
 
-def unrolled(system: System, names: list[str]) -> tuple[list[Formula], dict[str, z3.ExprRef], State]:
-    """The guards of these actions, one after the other, their parameters, and the state at the end."""
+def unrolled(
+    system: System, names: list[str]
+) -> tuple[list[Formula], dict[str, z3.ExprRef], list[z3.ExprRef], State]:
+    """The guards of these actions, their parameters by name and all of them, and the last state."""
     actions = {action.name: action for action in system.actions}
-    state, guards, parameters = system.state(), [], {}
+    state, guards, parameters, terms = system.state(), list[Formula](), dict[str, z3.ExprRef](), []
     for number, name in enumerate(names):
         action = actions[name]
-        terms = {word: z3.Const(f"{number}.{word}", sort) for word, sort in action.parameters}
-        step = action.does(state, *terms.values())
+        own = {word: z3.Const(f"{number}.{word}", sort) for word, sort in action.parameters}
+        step = action.does(state, *own.values())
         guards += [guard.formula for guard in step.guards]
-        parameters |= {f"{name}.{word}": term for word, term in terms.items()}
+        parameters |= {f"{name}.{word}": term for word, term in own.items()}
+        terms += own.values()
         state = state.after(step.updates)
-    return guards, parameters, state
+    return guards, parameters, terms, state
 
 
 def search_for(
     system: System, names: list[str], sizes: tuple[int, int, int, int]
 ) -> tuple[Search, dict[str, z3.ExprRef]]:
-    guards, parameters, last = unrolled(system, names)
-    search = Search(system, sizes, [(str(term), term) for term in _terms(system, names)])
+    guards, parameters, terms, last = unrolled(system, names)
+    search = Search(system, sizes, [(str(term), term) for term in terms])
     for formula in (system.initial(search.state), *guards):
         search.add(formula)
     for conjunct in system.conjuncts:
         search.add(conjunct.formula(last))
     return search, parameters
-
-
-def _terms(system: System, names: list[str]) -> list[z3.ExprRef]:
-    actions = {action.name: action for action in system.actions}
-    return [
-        z3.Const(f"{number}.{word}", sort)
-        for number, name in enumerate(names)
-        for word, sort in actions[name].parameters
-    ]
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
@@ -224,7 +187,7 @@ def with_sets() -> Search:
 
 
 @pytest.mark.parametrize(
-    ("run", "guard", "broken"),
+    ("taken", "guard", "broken"),
     [
         (LOST_RECORD, "a record of its own epoch is committed", "CommittedRecordIsInLaterLogs"),
         (TWO_LEADERS, "and the last voter set with it", "SingleLeaderPerEpoch"),
@@ -232,14 +195,14 @@ def with_sets() -> Search:
     ids=["without-VSET-9", "without-VSET-8"],
 )
 def test_without_a_guard_a_run_breaks_the_invariant(
-    run: list[tuple[Any, ...]], guard: str, broken: str
+    taken: list[tuple[Any, ...]], guard: str, broken: str
 ) -> None:
     """The run keeps to all guards but ``guard``, which it breaks (and pre-votes, which are left out)."""
     actions = {action.name: action for action in CHANGING_VOTERS.actions}
     search = with_sets()
     state, kept, left_out = search.state, [CHANGING_VOTERS.initial(search.state)], []
     kept.append(state.set_of(ORIGIN, ZERO) == search.elements(Voters)[0])
-    for name, *values in run:
+    for name, *values in taken:
         terms = []
         for (_, sort), value in zip(actions[name].parameters, values, strict=True):
             number = SETS.index(value) if sort in (Quorum, Voters) else value

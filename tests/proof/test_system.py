@@ -5,9 +5,8 @@ import z3
 
 from kraftcheck import spec
 from kraftcheck.proof.arithmetic import STATEMENTS
-from kraftcheck.proof.logic import System
+from kraftcheck.proof.logic import Statement, System
 from kraftcheck.proof.obligations import Obligation, invariant, obligations
-from kraftcheck.proof.statements import Statement
 from kraftcheck.proof.structures import Search
 from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS, SYSTEMS
 from kraftcheck.proof.vocabulary import ORIGIN, ZERO, Epoch, Offset, before

@@ -147,7 +147,8 @@ def test_tlc_that_does_not_begin_is_bad_input(
 
 
 @pytest.mark.slow
-def test_an_interrupt_is_told_and_leaves_nothing(fake: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_told_and_leaves_nothing(number: signal.Signals, fake: Path) -> None:
     temporary = fake / "temporary"
     temporary.mkdir()
     tlc_says(fake, "".join(SEARCHED), f"sleep 600 &\necho $! > '{fake}/child'\nwait")
@@ -158,7 +159,7 @@ def test_an_interrupt_is_told_and_leaves_nothing(fake: Path) -> None:
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
-        # Whoever runs the tests in the background has the signal ignored, which processes inherit.
+        # Tests that run in the background inherit that SIGINT is ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     child = fake / "child"
@@ -166,7 +167,7 @@ def test_an_interrupt_is_told_and_leaves_nothing(fake: Path) -> None:
         if child.exists() and child.read_text().strip():
             break
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (3, "kraftcheck: interrupted.\n")
     assert gone(int(child.read_text()))

@@ -1,18 +1,30 @@
-"""Each configuration of replicas in ``tla/`` has the bounds, switches and properties of its scenario."""
+"""Each configuration in ``tla/`` has the bounds, switches and properties of its scenario."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import cast
 
 import pytest
 
+from kraftcheck.reference.brokers.protocol import IsrChanges
+from kraftcheck.systems.brokers import names as broker_names
+from kraftcheck.systems.brokers.build import build
+from kraftcheck.systems.brokers.scenario import BrokerScenario
+from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.kraft import identities, names
 from kraftcheck.systems.scenario import Scenario, find
-from kraftcheck.tlc.modules import BROKERS_MODULE, Modules
+from kraftcheck.tlc.brokers import BUDGETS
+from kraftcheck.tlc.modules import BROKERS_MODULE, Configuration, Modules
 
-#: Judged by the checker, and not by the modules: they have no parked fetches.
-WITHOUT_COUNTERPART = {names.RESIGNED_KEEPS_NOBODY_WAITING}
-#: What the modules judge of voter changes.
+MODULES = Modules()
+CONFIGURATIONS = {name: MODULES.configuration(name) for name in MODULES.names()}
+OF_BROKERS = tuple(n for n, each in CONFIGURATIONS.items() if each.root.startswith(BROKERS_MODULE))
+OF_REPLICAS = tuple(name for name in CONFIGURATIONS if name not in OF_BROKERS)
+#: Judged by the checker, and not by the modules: these have no fetches in purgatory and no legacy brokers.
+WITHOUT_COUNTERPART = {names.RESIGNED_KEEPS_NOBODY_WAITING, broker_names.LEGACY_ACTIVE}
+#: The properties of voter changes that the modules judge.
 OF_CHANGES = {
     names.ONE_CHANGE_AT_A_TIME,
     names.CHANGE_NEEDS_COMMIT,
@@ -32,25 +44,37 @@ TIMERS = {
     "VoterChangeOnly": {"voter-change"},
     "ElectionFetchAndCheckQuorum": {"election", "fetch", "check-quorum"},
 }
-#: The scenarios of replicas that have a configuration.
-NAMES = tuple(
-    name for name in Modules().names() if not Modules().configuration(name).root.startswith(BROKERS_MODULE)
-)
-LINE = re.compile(r"^ {4}(\w+) (?:=|<-) (.+)$", re.MULTILINE)
+LINE = re.compile(r"^ {4}(\w+) (?:=|<-) ([^\n]+(?:\n {5,}[^\n]+)*)", re.MULTILINE)
 
 
-def ids(replicas: object) -> str:
-    """A set of ids as TLC reads it."""
-    assert isinstance(replicas, tuple | frozenset)
-    return "{" + ", ".join(map(str, sorted(replicas))) + "}"
+def constants_of(configuration: Configuration) -> dict[str, str]:
+    """The constants, each on one line."""
+    before = configuration.text.partition("\nINVARIANTS")[0]
+    return {name: re.sub(r"\s+", " ", value) for name, value in LINE.findall(before)}
+
+
+def known(value: int | None) -> str:
+    return "None" if value is None else str(value)
 
 
 def yes(value: bool) -> str:
     return str(value).upper()
 
 
-def expected(scenario: Scenario) -> dict[str, str]:
-    """The constants that follow from the scenario alone."""
+def set_of(members: Iterable[object]) -> str:
+    return "{" + ", ".join(map(str, members)) + "}"
+
+
+def ids(replicas: Iterable[int]) -> str:
+    return set_of(sorted(replicas))
+
+
+def quoted(words: Iterable[str]) -> str:
+    return set_of(f'"{word}"' for word in words)
+
+
+def of_replicas(scenario: Scenario) -> dict[str, str]:
+    """The constants that follow from a scenario of replicas alone."""
     replicas, network, environment = scenario.replicas, scenario.network, scenario.environment
     budgets, switches = scenario.budgets, scenario.protocol.set
     return {
@@ -81,11 +105,61 @@ def expected(scenario: Scenario) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+def of_protocol(system: BrokerSystem) -> dict[str, str]:
+    protocol = system.wiring.protocol
+    return {
+        "Form": '"draft"' if protocol.is_draft else '"shipped"',
+        "AlterPartitionVersion": str(protocol.alter_partition_version),
+        "ControllerTimeout": known(protocol.controller_timeout),
+        "BrokerTimeout": known(protocol.broker_timeout),
+        "RebuildsIncarnations": yes(protocol.rebuilds_incarnations),
+        "NewController": f'"{protocol.new_controller.value}"',
+        "RejectionRestartsTimer": yes(protocol.rejection_restarts_timer),
+        "RejectionFences": yes(protocol.rejection_fences),
+        "Contact": f'"{protocol.contact.value}"',
+        "ContactTime": f'"{protocol.contact_time.value}"',
+        "KnownLife": f'"{protocol.known_life.value}"',
+        "ComparesLeaderEpoch": yes(protocol.compares_leader_epoch),
+        "InactiveLeavesIsr": yes(protocol.inactive_leaves_isr),
+    }
+
+
+def of_environment(scenario: BrokerScenario, system: BrokerSystem) -> dict[str, str]:
+    brokers, wiring = scenario.brokers, system.wiring
+    begin = 1 + len(brokers.running)
+    replicas = "".join(map(str, brokers.replicas))
+    return {
+        "Ids": ids({*wiring.ids, *brokers.replicas}),
+        "Replicas": f"Replicas{replicas}" if replicas else "NoReplicas",
+        "Running": quoted(wiring.places[1:begin]),
+        "StartingLater": quoted(wiring.places[begin:]),
+        "Nodes": set_of(wiring.nodes),
+        "FirstIsr": ids(brokers.isr or brokers.replicas),
+        "Capacity": str(scenario.network.capacity),
+        "Loss": f'"{scenario.network.loss}"',
+        "Wishes": set_of(map(set_of, wiring.wishes)),
+        "Sessions": yes(wiring.sessions),
+        "SilentOnly": yes(wiring.silent_only),
+        "Drift": str(wiring.drift),
+        "NewestMetadata": yes(wiring.newest_metadata),
+        "Delay": known(wiring.delay),
+        "ServesAtMost": known(scenario.check.serves_at_most),
+    }
+
+
+def of_budgets(system: BrokerSystem) -> dict[str, str]:
+    given = dict(zip(system.budget_names, system.budgets, strict=True))
+    unbounded = system.wiring.unbounded
+    return {
+        name[0].upper() + name[1:]: "None" if ours in unbounded else str(given.get(ours, 0))
+        for name, ours in BUDGETS.items()
+    }
+
+
+@pytest.mark.parametrize("name", OF_REPLICAS)
 def test_the_constants_are_those_of_the_scenario(name: str) -> None:
-    scenario = find(name)
-    constants = dict(LINE.findall(Modules().configuration(name).text))
-    wanted = expected(scenario)
+    scenario, constants = find(name), constants_of(CONFIGURATIONS[name])
+    wanted = of_replicas(scenario)
     assert {key: constants[key] for key in wanted} == wanted
     assert scenario.protocol.preset == "kafka" and not scenario.protocol.at
     assert (constants["CutLinks"] == "{}") == (not scenario.network.cut)
@@ -96,25 +170,44 @@ def test_the_constants_are_those_of_the_scenario(name: str) -> None:
         assert constants["Steps"] == "".join(step.title().replace(" ", "") for step in scenario.admin.steps)
         assert constants["InOrder"] == yes(scenario.admin.order == "listed")
         assert constants["FirstLeader"] == str(scenario.replicas.initial_leader)
+    # The modules have no form for these; a configuration of such a scenario would be wrong.
+    assert not scenario.environment.delayed_fetches and not scenario.replicas.stopped
+    assert not (scenario.budgets.shutdowns or scenario.budgets.wipes or scenario.budgets.snapshots)
+    assert not scenario.network.no_pre_vote and scenario.network.idle_answers != "left-out"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_judged_is_what_the_scenario_asks_for(name: str) -> None:
-    scenario = find(name)
-    asked = {*(scenario.check.only or names.ALWAYS), *scenario.check.properties}
-    asked |= OF_CHANGES if scenario.replicas.dynamic else set()
-    asked -= {*scenario.check.without, *WITHOUT_COUNTERPART}
-    configuration = Modules().configuration(name)
+@pytest.mark.parametrize("name", OF_BROKERS)
+def test_the_constants_are_those_of_the_scenario_of_brokers(name: str) -> None:
+    scenario = cast(BrokerScenario, find(name))
+    system, constants = build(scenario), constants_of(CONFIGURATIONS[name])
+    expected = of_protocol(system) | of_environment(scenario, system) | of_budgets(system)
+    assert {key: constants[key] for key in expected} == expected
+    assert set(constants) == {*expected, "None", "Judged"}
+    wiring = system.wiring
+    assert not wiring.legacy and not wiring.data
+    assert wiring.is_draft is (wiring.protocol.isr_changes is IsrChanges.ISR_CHANGE)
+    # Clocks take their turns in the fixed order of the module; the checker has the order of the scenario.
+    listed = re.search(r"InOrder == SelectSeq\(<<([^>]*)>>", MODULES.sources()["BrokersNetwork.tla"])
+    assert listed is not None
+    order = re.findall(r'"([\w-]+)"', listed[1])
+    assert sorted(wiring.places[1:], key=order.index) == list(wiring.places[1:])
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_judged_properties_are_those_of_the_scenario(name: str) -> None:
+    scenario, configuration = find(name), CONFIGURATIONS[name]
+    if name in OF_BROKERS:
+        asked = set(build(cast(BrokerScenario, scenario)).properties) - WITHOUT_COUNTERPART
+        assert set(re.findall(r'"(\w+)"', constants_of(configuration)["Judged"])) == asked
+    else:
+        asked = {*(scenario.check.only or names.ALWAYS), *scenario.check.properties}
+        asked |= OF_CHANGES if scenario.replicas.dynamic else set()
+        asked -= {*scenario.check.without, *WITHOUT_COUNTERPART}
+        waived = re.search(r"NotJudged = \{([^}]*)\}", configuration.text)
+        assert waived is not None and not asked & set(re.findall(r'"(\w+)"', waived.group(1)))
     assert set(configuration.invariants) == asked
-    waived = re.search(r"NotJudged = \{([^}]*)\}", configuration.text)
-    assert waived is not None
-    assert not asked & set(re.findall(r'"(\w+)"', waived.group(1)))
 
 
-def test_what_is_left_out_is_left_out() -> None:
-    """The modules have no form for these; a configuration of such a scenario would be wrong."""
-    for name in NAMES:
-        scenario = find(name)
-        assert not scenario.environment.delayed_fetches and not scenario.replicas.stopped
-        assert not (scenario.budgets.shutdowns or scenario.budgets.wipes or scenario.budgets.snapshots)
-        assert not scenario.network.no_pre_vote and scenario.network.idle_answers != "left-out"
+def test_there_are_configurations_of_both_forms_of_the_protocol_of_brokers() -> None:
+    assert len(OF_BROKERS) > 10
+    assert {build(cast(BrokerScenario, find(n))).wiring.is_draft for n in OF_BROKERS} == {True, False}

@@ -1,12 +1,14 @@
-"""The modules of ``tla/`` beside the checker: forms of states, small scenarios, mutants, traces."""
+"""The modules of ``tla/`` compared with the checker: forms of states, small scenarios, mutants, traces."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from kraftcheck.checking.mutation import catalogue
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine.graph import collect_graph
@@ -14,39 +16,78 @@ from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import Limits
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems import scenario
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.systems.scenario import find
 from kraftcheck.tlc import states as sets
 from kraftcheck.tlc.compare import Status, Wanted, ask, ask_about_mutant
-from kraftcheck.tlc.follow import Course, behaviour, configuration_of, follow
-from kraftcheck.tlc.modules import Modules
+from kraftcheck.tlc.follow import Course, Followed, behaviour, configuration_of, follow
+from kraftcheck.tlc.modules import BROKERS_MODULE, Modules
 from kraftcheck.tlc.parse import parse_value
-from kraftcheck.tlc.replicas import Forms
 from kraftcheck.tlc.values import NoFormError, State, text
 from kraftcheck.traces import Trace, json_form
 from tests.tlc.tools import compared, tools
 
-#: One without and one with changes of the voter set, and one that is violated.
-SMALL = ("single-voter", "parity-add-voter", "finding-single-voter-power-loss")
-MUTANTS = ("majority-is-half", "two-changes-at-once")
+MODULES = Modules()
+slow = partial(pytest.param, marks=pytest.mark.slow)
+#: Without and with changes of the voter set, and violated; the draft of brokers without clocks and with them,
+#: and with a link that is cut; and the shipped form.
+SMALL = (
+    "single-voter",
+    "parity-add-voter",
+    "finding-single-voter-power-loss",
+    "parity-brokers-incarnations",
+    "brokers-serves-delay-1",
+    "parity-brokers-faults",
+    "parity-brokers-shipped-isr",
+    "parity-brokers-shipped-restart",
+    "parity-brokers-shipped-hands-over",
+)
+MUTANTS = (
+    "majority-is-half",
+    "two-changes-at-once",
+    "former-life-accepted",
+    "leader-of-an-earlier-epoch-changes-isrs",
+    "any-proposal-is-an-isr",
+    "fenced-broker-serves",
+    "ends-with-accepted-requests",
+    "given-up-heartbeat-counts-on",
+    "broker-epoch-stays",
+    "unfenced-by-any-heartbeat",
+    "controlled-shutdown-waits-for-nobody",
+    "fenced-member-joins",
+    "session-without-the-offset",
+)
 VIOLATED = "finding-restart-as-candidate"
+VIOLATED_OF_BROKERS = "brokers-timeouts-drift"
 
 
-def counterexample() -> Trace:
-    return check(find(VIOLATED)).traces()[0]
+def counterexample(name: str = VIOLATED) -> Trace:
+    return check(find(name)).traces()[0]
 
 
-def course_of(trace: Trace) -> Course:
-    return behaviour(trace, "the trace")
+def followed(trace: Trace, course: Course) -> Followed:
+    """How far TLC follows ``course``, which is that of ``trace`` or a changed one."""
+    configuration = configuration_of(trace.scenario, MODULES, "the trace")
+    return follow(course, configuration, trace.property, MODULES, tools())
 
 
-@pytest.mark.parametrize("name", ["single-voter", pytest.param("parity-add-voter", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "single-voter",
+        slow("parity-add-voter"),
+        slow("parity-brokers-heartbeats"),
+        slow("brokers-serves-delay-1"),
+        slow("mutants-brokers-shipped-empty-isr"),
+    ],
+)
 def test_different_states_have_different_forms(name: str) -> None:
     """The forms say all that the states say, and what they say is TLA+."""
-    system = build(find(name))
+    system = kind_of(find(name)).build(find(name))
     _, states = explore_naively(system)
-    forms = Forms(system)
+    forms = sets.in_tla(system).forms(system)
     written = {str(sorted((key, text(value)) for key, value in forms.state(each).items())) for each in states}
     assert len(written) == len(states)
     for state in list(states)[:50]:
@@ -54,46 +95,61 @@ def test_different_states_have_different_forms(name: str) -> None:
             assert text(parse_value(text(value))) == text(value)
 
 
-def test_states_that_the_modules_cannot_say_are_refused() -> None:
-    chosen = next(each for each in shipped().values() if each.budgets.snapshots)
+@pytest.mark.parametrize(
+    "name",
+    [
+        next(name for name, each in shipped().items() if each.budgets.snapshots),
+        "brokers-legacy",
+        "brokers-shipped-data",
+        "brokers-data",
+        "brokers-shipped-liveness-after-shutdown",
+    ],
+)
+def test_systems_without_a_form_in_the_modules_are_refused(name: str) -> None:
+    system = kind_of(find(name)).build(find(name))
     with pytest.raises(NoFormError):
-        Forms(build(chosen))
+        sets.in_tla(system).forms(system)
 
 
 def test_every_configuration_is_of_a_shipped_scenario_and_judges_what_exists() -> None:
-    modules = Modules()
-    assert set(modules.names()) <= set(scenario.shipped())
-    for name in modules.names():
-        configuration = modules.configuration(name)
-        assert f"{configuration.root}.tla" in modules.sources()
+    assert set(MODULES.names()) <= set(scenario.shipped())
+    for name in MODULES.names():
+        configuration = MODULES.configuration(name)
+        assert f"{configuration.root}.tla" in MODULES.sources()
         assert configuration.initial and configuration.next and configuration.invariants
 
 
-def test_every_mutant_is_one_of_the_reference() -> None:
-    from kraftcheck.checking.mutation import catalogue
-
-    modules = Modules()
-    for mutant in modules.mutants().values():
-        assert mutant.id in catalogue.shipped() and mutant.scenario in modules.names()
-        text_ = modules.mutated(mutant).text
+def test_every_mutant_is_one_of_the_reference_and_replaces_operators_that_exist() -> None:
+    sources = MODULES.sources()
+    for mutant in MODULES.mutants().values():
+        assert mutant.id in catalogue.shipped() and mutant.scenario in MODULES.names()
+        configuration = MODULES.mutated(mutant)
+        of_brokers = MODULES.configuration(mutant.scenario).root.startswith(BROKERS_MODULE)
+        assert configuration.root == ("BrokersMutants" if of_brokers else "KRaftMutants")
+        brokers = "".join(source for file, source in sources.items() if file.startswith("Brokers"))
         for old, new in mutant.replaces.items():
-            assert text_.count(f"    {old} <- {new}\n") == 1
-        assert len({line.split()[0] for line in text_.splitlines() if "<-" in line}) == text_.count("<-")
+            assert configuration.text.count(f"    {old} <- {new}\n") == 1
+            if of_brokers:
+                assert f"\n{old}(" in brokers and f"\n{new}(" in sources["BrokersMutants.tla"]
+        replaced = [line.split()[0] for line in configuration.text.splitlines() if "<-" in line]
+        assert of_brokers or len(set(replaced)) == len(replaced) == configuration.text.count("<-")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_small_scenarios_are_the_same(name: str) -> None:
-    found = compared(partial(ask, find(name), Modules()), Wanted(compare_states=20_000))
+    found = compared(partial(ask, find(name), MODULES), Wanted(compare_states=20_000))
     assert found.status is Status.SAME, found.differences
-    if found.ours.verdict == "holds":
-        assert found.states is not None and found.states.common == found.ours.distinct
+    if found.checker.verdict == "holds":
+        assert found.states is not None and found.states.common == found.checker.distinct_states
+    else:
+        assert name == "finding-single-voter-power-loss"
 
 
 @pytest.mark.slow
 def test_another_protocol_gives_other_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The comparison notices a difference, and shows it."""
-    for path in Modules().folder.iterdir():
+    for path in MODULES.folder.iterdir():
         if path.suffix in (".tla", ".cfg"):
             source = path.read_text(encoding="utf-8")
             (tmp_path / path.name).write_text(source.replace("Appends = 1", "Appends = 0"), encoding="utf-8")
@@ -108,17 +164,16 @@ def test_another_protocol_gives_other_states(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_killed_by_both(name: str) -> None:
-    modules = Modules()
-    found = compared(partial(ask_about_mutant, modules.mutants()[name], modules), Wanted())
+    found = compared(partial(ask_about_mutant, MODULES.mutants()[name], MODULES), Wanted())
     assert found.status is Status.SAME, found.differences
-    assert found.ours.violated and found.theirs.violated
+    assert found.checker.violated and found.tlc.violated
 
 
 @pytest.mark.slow
-def test_tlc_takes_a_counterexample() -> None:
-    trace, modules = counterexample(), Modules()
-    configuration = configuration_of(trace.scenario, modules, "the trace")
-    found = follow(course_of(trace), configuration, trace.property, modules, tools())
+@pytest.mark.parametrize("name", [VIOLATED, VIOLATED_OF_BROKERS])
+def test_tlc_takes_a_counterexample(name: str) -> None:
+    trace = counterexample(name)
+    found = followed(trace, behaviour(trace, "the trace"))
     assert found.accepted and found.violated and found.taken == len(trace.steps)
 
 
@@ -126,24 +181,30 @@ def _without_a_message(state: State) -> State:
     return {**state, "network": ()}
 
 
-def _with_a_vote(state: State) -> State:
-    changed = text(state["disk"]).replace("voted |-> None", "voted |-> 1", 1)
-    return {**state, "disk": parse_value(changed)}
+def _with(variable: str, old: str, new: str) -> Callable[[State], State]:
+    """A change of a state variable."""
+    return lambda state: {**state, variable: parse_value(text(state[variable]).replace(old, new, 1))}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("place", "change"), [(2, _without_a_message), (1, _with_a_vote), (0, _without_a_message)]
+    ("name", "place", "change"),
+    [
+        (VIOLATED, 2, _without_a_message),
+        (VIOLATED, 1, _with("disk", "voted |-> None", "voted |-> 1")),
+        (VIOLATED, 0, _without_a_message),
+        (VIOLATED_OF_BROKERS, 2, _with("control", "epoch |-> 1", "epoch |-> 2")),
+    ],
 )
-def test_tlc_refuses_a_counterexample_with_one_state_changed(place: int, change: object) -> None:
-    trace, modules = counterexample(), Modules()
-    course = course_of(trace)
+def test_tlc_refuses_a_counterexample_with_one_state_changed(
+    name: str, place: int, change: Callable[[State], State]
+) -> None:
+    trace = counterexample(name)
+    course = behaviour(trace, "the trace")
     states = list(course.states)
-    assert callable(change)
     states[place] = change(states[place])
     assert states[place] != course.states[place]
-    configuration = configuration_of(trace.scenario, modules, "the trace")
-    found = follow(replace(course, states=tuple(states)), configuration, trace.property, modules, tools())
+    found = followed(trace, replace(course, states=tuple(states)))
     assert not found.accepted and found.taken == place - 1
     if place:
         assert found.unlike

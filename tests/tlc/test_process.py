@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -140,33 +139,6 @@ def test_the_time_limit_ends_the_whole_process_group(tmp_path: Path) -> None:
     done = ran(tools, max_seconds=1.0)
     assert done.timed_out and done.trouble is None and done.said.distinct == 447
     assert gone(int((tmp_path / "child").read_text()))
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_no_process_and_no_folder(number: int, tmp_path: Path) -> None:
-    tools = says(tmp_path, "".join(SEARCHED), f"sleep 600 &\necho $! > '{tmp_path}/child'\nwait")
-    program = (
-        "import sys, signal\nfrom pathlib import Path\nfrom kraftcheck.support.signals import ending\n"
-        "from kraftcheck.tlc.install import Tools\nfrom kraftcheck.tlc.process import Job, run, workplace\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "try:\n  with ending(), workplace() as folder:\n"
-        f"    run(Tools({tools.java!r}, Path('x')), Job({{}}, 'T', ''), folder)\n"
-        "except KeyboardInterrupt:\n  sys.exit(3)\n"
-    )
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": root}
-    interpreter = subprocess.Popen([sys.executable, "-c", program], env=environment)
-    child = tmp_path / "child"
-    for _ in range(400):
-        if child.exists() and child.read_text().strip():
-            break
-        time.sleep(0.05)
-    interpreter.send_signal(number)
-    assert interpreter.wait(timeout=60) == 3
-    assert gone(int(child.read_text()))
-    assert not list(temporary.iterdir())
 
 
 def test_the_folder_goes_away_in_a_thread_as_well() -> None:

@@ -75,6 +75,6 @@ def test_states_that_one_side_alone_has_are_shown(missing: int) -> None:
     whole = {sets._key(state): state for state in expected()}
     left = dict(list(whole.items())[:missing] + list(whole.items())[missing + 1 :])
     compared = sets.compare(whole, left)
-    assert (compared.common, compared.only_ours, compared.only_theirs) == (15, 1, 0)
-    (only,) = compared.examples_ours
+    assert (compared.common, compared.only_checker, compared.only_tlc) == (15, 1, 0)
+    (only,) = compared.examples_checker
     assert text(only.state["left"]) == text(expected()[missing]["left"]) and only.unlike is None

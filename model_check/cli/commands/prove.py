@@ -12,7 +12,7 @@ from rich.text import Text
 from kraftcheck.proof import report
 from kraftcheck.proof import run as proofs
 from kraftcheck.proof.logic import System
-from kraftcheck.proof.mutants import Mutant
+from kraftcheck.proof.mutants import Mutant, refute
 from kraftcheck.proof.refinement import terminal
 from kraftcheck.proof.solve import MINIMISING, Induction, Result, Verdict
 from kraftcheck.proof.system import SYSTEMS
@@ -186,7 +186,7 @@ def _run_mutants(arguments: argparse.Namespace) -> int:
     place = None
     for system, mutant in _in_turn(chosen, lambda each: each[1].name, quiet=arguments.json):
         shown = arguments.json or bool(arguments.names)
-        result = proofs.refute(system, mutant, arguments.timeout, MINIMISING if shown else 0.0)
+        result = refute(system, mutant, arguments.timeout, MINIMISING if shown else 0.0)
         statuses.append(_mutant_status(result))
         if arguments.json:
             data = {"system": system.name} | _mutant_data(mutant, result)

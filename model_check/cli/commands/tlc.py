@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDE
 from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import json_text
+from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import Console, console, fitted, say
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find, shipped
@@ -26,7 +27,6 @@ from kraftcheck.tlc.compare import (
     Answer,
     Asking,
     Comparison,
-    Report,
     Status,
     Wanted,
     ask,
@@ -36,7 +36,7 @@ from kraftcheck.tlc.compare import (
 from kraftcheck.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
 from kraftcheck.tlc.install import find_tools
 from kraftcheck.tlc.modules import Modules
-from kraftcheck.tlc.states import OnlyOne, lines_of
+from kraftcheck.tlc.states import COUNTS, OnlyOne, lines_of
 from kraftcheck.traces import json_form
 
 #: Up to how many states these are compared one by one, unless the command line says otherwise.
@@ -141,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
         askings = [partial(ask, scenario, modules, wanted) for scenario in chosen]
     tools = find_tools(arguments.jar)
     with (
-        _status(quiet=arguments.json) as report,
+        progress(quiet=arguments.json) as report,
         closing(compare_all(askings, modules, tools, wanted, arguments.jobs, report)) as comparisons,
     ):
         return _print_all(comparisons, as_json=arguments.json, verbose=arguments.verbose)
@@ -196,69 +196,37 @@ def _print_all(comparisons: Iterable[Comparison], *, as_json: bool, verbose: boo
             _print(out, comparison, verbose=verbose)
     if not as_json:
         same = sum(each.status is Status.SAME for each in results)
-        ours, theirs = (sum(each.seconds for each in side) for side in _sides(results))
-        out.print(f"{same} of {len(results)} the same; {ours:.1f} s here, {theirs:.1f} s in TLC")
+        here, there = (sum(getattr(each, side).seconds for each in results) for side in ("checker", "tlc"))
+        out.print(f"{same} of {len(results)} the same; {here:.1f} s here, {there:.1f} s in TLC")
     found = {each.status for each in results}
     if Status.DIFFERS in found:
         return EXIT_DIFFERS
     return EXIT_UNDETERMINED if Status.UNDETERMINED in found else EXIT_EXPECTED
 
 
-def _sides(results: list[Comparison]) -> tuple[list[Answer], list[Answer]]:
-    return [each.ours for each in results], [each.theirs for each in results]
-
-
-@contextmanager
-def _status(*, quiet: bool) -> Iterator[Report]:
-    """A line on a terminal that says what the checker and TLC are at."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    with Console(stderr=True).status("…") as status:
-        yield status.update
-
-
 def as_data(comparison: Comparison) -> dict[str, Any]:
     """A comparison for machines."""
     states = comparison.states
-    return {
-        "name": comparison.name,
+    return asdict(comparison) | {
         "status": comparison.status.value.lower(),
-        "differences": list(comparison.differences),
-        "notes": list(comparison.notes),
-        "checker": _answer_data(comparison.ours),
-        "tlc": _answer_data(comparison.theirs),
-        "states": None
-        if states is None
-        else {
-            "common": states.common,
-            "only_checker": states.only_ours,
-            "only_tlc": states.only_theirs,
-        },
+        "checker": _answer_data(comparison.checker),
+        "tlc": _answer_data(comparison.tlc),
+        "states": None if states is None else {name: getattr(states, name) for name in COUNTS},
     }
 
 
 def _answer_data(answer: Answer) -> dict[str, Any]:
-    return {
-        "verdict": answer.verdict,
-        "distinct_states": answer.distinct,
-        "generated_states": answer.generated,
-        "depth": answer.depth,
-        "violated": list(answer.violated),
-        "steps": answer.steps,
-        "seconds": round(answer.seconds, 3),
-        "limit": answer.limit,
-    }
+    return asdict(answer) | {"verdict": answer.verdict, "seconds": round(answer.seconds, 3)}
 
 
 def _print(out: Console, comparison: Comparison, *, verbose: bool) -> None:
-    ours, theirs, states = comparison.ours, comparison.theirs, comparison.states
+    ours, theirs, states = comparison.checker, comparison.tlc, comparison.states
     what = ours.verdict
     if ours.violated:
         named = next((each for each in ours.violated if each in theirs.violated), ours.violated[0])
         what = f"violated: {named} in {ours.steps} steps"
     else:
-        what += f"; {ours.distinct:,} states, depth {ours.depth}"
+        what += f"; {ours.distinct_states:,} states, depth {ours.depth}"
         what += "" if states is None else ", states compared"
     line = f"{comparison.name:<32} {what}; {ours.seconds:.1f} s, TLC {theirs.seconds:.1f} s"
     fitted(out, line, comparison.status.value, _STYLES[comparison.status])
@@ -269,7 +237,7 @@ def _print(out: Console, comparison: Comparison, *, verbose: bool) -> None:
     for note in comparison.notes if verbose else ():
         say(out, note, "dim", indent=4)
     if states is not None:
-        for side, examples in (("here", states.examples_ours), ("in TLC", states.examples_theirs)):
+        for side, examples in (("here", states.examples_checker), ("in TLC", states.examples_tlc)):
             for example in examples:
                 _print_only(out, side, example)
 
@@ -299,25 +267,12 @@ def _follow(arguments: argparse.Namespace, modules: Modules) -> int:
     tools = find_tools(arguments.jar)
     found = follow(course, configuration, trace.property, modules, tools, arguments.max_seconds)
     if arguments.json:
-        print(json_text(versioned("tlc-trace", _followed_data(found))))
+        print(json_text(versioned("tlc-trace", asdict(found) | {"accepted": found.accepted})))
     else:
         _print_followed(console(), found)
     if found.limit is not None:
         return EXIT_UNDETERMINED
     return EXIT_EXPECTED if found.accepted else EXIT_DIFFERS
-
-
-def _followed_data(found: Followed) -> dict[str, Any]:
-    unlike = None if found.unlike is None else [list(each) for each in found.unlike]
-    return {
-        "accepted": found.accepted,
-        "steps": found.steps,
-        "taken": found.taken,
-        "property": found.property,
-        "violated": found.violated,
-        "unlike": unlike,
-        "limit": found.limit,
-    }
 
 
 def _print_followed(out: Console, found: Followed) -> None:

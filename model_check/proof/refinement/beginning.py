@@ -11,7 +11,7 @@ from kraftcheck.engine.steps import apply_outcome
 from kraftcheck.engine.steps import initial_states as initial_states_of
 from kraftcheck.engine.system import PathStep
 from kraftcheck.proof.refinement.course import Translator
-from kraftcheck.proof.refinement.differences import NAMES
+from kraftcheck.proof.refinement.expected import NAMES
 from kraftcheck.proof.refinement.firing import KNOWN
 from kraftcheck.proof.refinement.formulas import Fact
 from kraftcheck.proof.refinement.given import given_of, past_of
@@ -130,7 +130,7 @@ def first_facts(voters: frozenset[int], *, changing: bool) -> frozenset[Fact]:
 
 def beginning(scenario: KRaftScenario, translator: Translator) -> Beginning:
     """The run to the initial state, judged step by step."""
-    voters = translator.actions.universe.voters
+    voters = translator.actions.domain.voters
     facts, lacks = set(first_facts(voters, changing=translator.changing)), list[str]()
     outside: Counter[str] = Counter()
     given = given_nodes(scenario, translator.system)
@@ -157,4 +157,4 @@ def _past_of(given: Mapping[int, Node], translator: Translator) -> frozenset[Fac
     for component in components:
         node = given.get(component, Node(None, Disk()))
         replicas.append(given_of(node, own_of(node, component_of), component_of))
-    return past_of(replicas, translator.actions.universe.voters) if given else frozenset()
+    return past_of(replicas, translator.actions.domain.voters) if given else frozenset()

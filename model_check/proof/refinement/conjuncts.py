@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from kraftcheck.proof.logic import Conjunct, System
 from kraftcheck.proof.refinement import kernels
 from kraftcheck.proof.refinement.explored import Explored
+from kraftcheck.proof.refinement.formulas import Domain, compile_conjunct, instances, symbols_in
 from kraftcheck.proof.refinement.judgement import WORD, Bits, Facts
 from kraftcheck.proof.refinement.own import SYMBOLS, NotAbstract, Own, own_of
-from kraftcheck.proof.refinement.tensors import Domain, Evaluation, instances, symbols_in
 from kraftcheck.proof.vocabulary import Epoch, Offset
 from kraftcheck.systems.kraft.node import Node
 
@@ -73,6 +73,7 @@ class Structures:
                 self.unknown.append(number)
         self._symbols = {symbol.name: symbol for symbol in system.symbols}
         self.domain = Domain(explored.locals_.shape[1], *self._sizes(), voters)
+        self._sets = {each: number for number, each in enumerate(self.domain.sets)}
 
     def _sizes(self) -> tuple[int, int]:
         """The number of epochs and offsets that occur."""
@@ -155,8 +156,7 @@ class Structures:
                 found[(slice(None), *fact[1:])] = held
             else:
                 place, value = (slice(None), *fact[1:-1]), fact[-1]
-                number_of = self.domain.number_of_set.get
-                found[place] = np.where(held, number_of(value, value), found[place])
+                found[place] = np.where(held, self._sets.get(value, value), found[place])
         return found
 
 
@@ -211,9 +211,9 @@ def _evaluate(
 ) -> NDArray[np.bool_]:
     formula = conjunct.formula(structures.system.state())
     size = max(1, _AT_ONCE // instances(structures.domain, formula))
+    holds = compile_conjunct(structures.domain, formula)
     found = np.empty(len(states), bool)
     for begin in range(0, len(states), size):
         part = states[begin : begin + size]
-        evaluation = Evaluation(structures.domain, structures.values(part, names), len(part))
-        found[begin : begin + size] = evaluation.holds(formula)
+        found[begin : begin + size] = holds(len(part), structures.values(part, names))
     return found

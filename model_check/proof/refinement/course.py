@@ -11,29 +11,13 @@ from kraftcheck.proof.refinement.own import NO_PROCESS, SYMBOLS, NotAbstract, ow
 from kraftcheck.proof.refinement.scene import Setting
 from kraftcheck.proof.refinement.walk import Sequence
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.effects import (
-    AppendBatch,
-    DeleteBefore,
-    Effect,
-    Fatal,
-    Flush,
-    HighWatermark,
-    LoadSnapshot,
-    Persist,
-    Reply,
-    Send,
-    Stop,
-    StoreSnapshot,
-    Transition,
-    Truncate,
-)
-from kraftcheck.reference.messages import FetchRequest
+from kraftcheck.reference import effects, messages
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.step import Step
 
-_SNAPSHOTS = StoreSnapshot | DeleteBefore | LoadSnapshot
+_SNAPSHOTS = effects.StoreSnapshot | effects.DeleteBefore | effects.LoadSnapshot
 
 
 @dataclass(frozen=True)
@@ -120,7 +104,7 @@ class Course(ElectionEffects, LogEffects):
 
     def _execution(self, execution: Execution, completed: int, before: Replica) -> None:
         payload = self.payload
-        if isinstance(payload, FetchRequest) and isinstance(before.role, Leader):
+        if isinstance(payload, messages.FetchRequest) and isinstance(before.role, Leader):
             self.count_fetch(payload)
         self._effects(execution, completed, before)
 
@@ -128,7 +112,7 @@ class Course(ElectionEffects, LogEffects):
         self.handled = None
         for number, effect in enumerate(execution.effects[:completed]):
             self._effect(number, effect, execution, before)
-            if isinstance(effect, Stop):
+            if isinstance(effect, effects.Stop):
                 # An orderly shutdown closes the log, which flushes it.
                 self.disk = disks.as_found(self.disk)
             else:
@@ -141,28 +125,30 @@ class Course(ElectionEffects, LogEffects):
 
     # -- single effects -------------------------------------------------------------------------------
 
-    def _effect(self, number: int, effect: Effect, execution: Execution, before: Replica | None) -> None:
+    def _effect(
+        self, number: int, effect: effects.Effect, execution: Execution, before: Replica | None
+    ) -> None:
         walk = self.walk
-        if isinstance(effect, Persist):
+        if isinstance(effect, effects.Persist):
             self.persist(number, effect.quorum_state, execution, before)
-        elif isinstance(effect, Transition):
+        elif isinstance(effect, effects.Transition):
             if number != self.handled:
                 self.transition(effect, None, execution, before)
-        elif isinstance(effect, AppendBatch):
+        elif isinstance(effect, effects.AppendBatch):
             self.append(effect.batch)
-        elif isinstance(effect, Flush):
+        elif isinstance(effect, effects.Flush):
             self.flush(effect.offset)
-        elif isinstance(effect, Truncate):
+        elif isinstance(effect, effects.Truncate):
             self.truncate(effect.offset)
-        elif isinstance(effect, HighWatermark):
+        elif isinstance(effect, effects.HighWatermark):
             self.high_watermark(effect.offset, execution, before)
-        elif isinstance(effect, Send):
+        elif isinstance(effect, effects.Send):
             self.send(effect)
-        elif isinstance(effect, Reply):
+        elif isinstance(effect, effects.Reply):
             self.reply(effect)
-        elif isinstance(effect, Fatal):
+        elif isinstance(effect, effects.Fatal):
             self._end_process()
-        elif isinstance(effect, Stop):
+        elif isinstance(effect, effects.Stop):
             walk.take("flush")
             self._end_process()
         elif isinstance(effect, _SNAPSHOTS):

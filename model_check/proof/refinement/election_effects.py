@@ -6,15 +6,7 @@ from dataclasses import replace
 
 from kraftcheck.proof.refinement.own import NO_PROCESS
 from kraftcheck.proof.refinement.scene import Scene
-from kraftcheck.reference.effects import Persist, Reply, Send, Transition
-from kraftcheck.reference.messages import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    EpochResponse,
-    FetchRequest,
-    VoteRequest,
-    VoteResponse,
-)
+from kraftcheck.reference import effects, messages
 from kraftcheck.reference.replica import Candidate, QuorumState, Replica
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Execution
@@ -30,16 +22,20 @@ class ElectionEffects(Scene):
         """The file and the role that the replica enters with it are one action."""
         for place in range(number + 1, len(execution.effects)):
             effect = execution.effects[place]
-            if isinstance(effect, Transition):
+            if isinstance(effect, effects.Transition):
                 self.handled = place
                 self.transition(effect, stored, execution, before)
                 return
-            if isinstance(effect, Persist):
+            if isinstance(effect, effects.Persist):
                 break
         self.walk.problem("the quorum-state file is written without a change of role or epoch")
 
     def transition(
-        self, effect: Transition, stored: QuorumState | None, execution: Execution, before: Replica | None
+        self,
+        effect: effects.Transition,
+        stored: QuorumState | None,
+        execution: Execution,
+        before: Replica | None,
     ) -> None:
         walk, target = self.walk, effect.target
         if effect.source == "Start":
@@ -80,7 +76,7 @@ class ElectionEffects(Scene):
         if epoch > walk.own.epoch:
             if walk.own.role == "Resigned" and self.message is None:
                 walk.take("leave-resigned", epoch)
-            elif isinstance(payload, VoteRequest) and payload.pre_vote and payload.epoch == epoch:
+            elif isinstance(payload, messages.VoteRequest) and payload.pre_vote and payload.epoch == epoch:
                 walk.take("hear-of-pre-vote", *self._request(payload))
             else:
                 walk.take("hear-of-epoch", epoch)
@@ -88,7 +84,7 @@ class ElectionEffects(Scene):
             walk.take("lose-pre-vote")
         self.vote(stored)
 
-    def _request(self, payload: VoteRequest) -> tuple[int, int, int, int]:
+    def _request(self, payload: messages.VoteRequest) -> tuple[int, int, int, int]:
         """Candidate, epoch, and end of the log in a request for votes."""
         candidate = self.component_of[payload.candidate.id]
         return candidate, payload.epoch, payload.end_offset, payload.last_epoch
@@ -99,7 +95,7 @@ class ElectionEffects(Scene):
             return
         if self.component_of[stored.voted.id] in self.walk.own.voted:
             return
-        if isinstance(self.payload, VoteRequest) and not self.payload.pre_vote:
+        if isinstance(self.payload, messages.VoteRequest) and not self.payload.pre_vote:
             self.walk.take("grant-vote", *self._request(self.payload))
         else:
             self.walk.problem("a vote is written down that nobody has asked for")
@@ -129,22 +125,22 @@ class ElectionEffects(Scene):
         if before is not None and isinstance(before.role, Candidate):
             found |= {self.component_of[each] for each in before.role.election.granted}
         payload = self.payload
-        if isinstance(payload, VoteResponse) and payload.granted and self.message is not None:
+        if isinstance(payload, messages.VoteResponse) and payload.granted and self.message is not None:
             found.add(self.component_of[self.message.source])
         return frozenset(found)
 
-    def reply(self, effect: Reply) -> None:
+    def reply(self, effect: effects.Reply) -> None:
         response = effect.response
-        if effect.to == CLIENT or not isinstance(response, EpochResponse):
+        if effect.to == CLIENT or not isinstance(response, messages.EpochResponse):
             return
-        if isinstance(response, VoteResponse) and response.granted:
+        if isinstance(response, messages.VoteResponse) and response.granted:
             self._grant()
         if response.leader is not None:
             self._tell(response.epoch, response.leader)
 
     def _grant(self) -> None:
         payload, walk = self.payload, self.walk
-        if not isinstance(payload, VoteRequest):
+        if not isinstance(payload, messages.VoteRequest):
             walk.problem("a vote is granted that nobody has asked for")
             return
         candidate, epoch, *end = self._request(payload)
@@ -155,16 +151,19 @@ class ElectionEffects(Scene):
         else:
             walk.take("grant-vote", candidate, epoch, *end)
 
-    def send(self, effect: Send) -> None:
+    def send(self, effect: effects.Send) -> None:
         request, walk = effect.request, self.walk
-        if isinstance(request, VoteRequest | FetchRequest) and request.epoch != walk.own.epoch:
+        if (
+            isinstance(request, messages.VoteRequest | messages.FetchRequest)
+            and request.epoch != walk.own.epoch
+        ):
             walk.problem(f"a request names epoch {request.epoch} in epoch {walk.own.epoch}")
-        if isinstance(request, VoteRequest):
+        if isinstance(request, messages.VoteRequest):
             action = "ask-for-pre-vote" if request.pre_vote else "ask-for-votes"
             walk.take(action, request.end_offset, request.last_epoch)
-        elif isinstance(request, FetchRequest):
+        elif isinstance(request, messages.FetchRequest):
             walk.take("fetch", request.offset, request.last_epoch)
-        elif isinstance(request, BeginQuorumEpochRequest | EndQuorumEpochRequest):
+        elif isinstance(request, messages.BeginQuorumEpochRequest | messages.EndQuorumEpochRequest):
             self._tell(request.epoch, request.leader)
 
     def _tell(self, epoch: int, leader: int) -> None:

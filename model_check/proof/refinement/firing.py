@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from kraftcheck.proof.logic import Action, Beside, Symbol, System
-from kraftcheck.proof.refinement.formulas import Fact, Universe, compile_guard, compile_update
+from kraftcheck.proof.logic import Action, Symbol, System
+from kraftcheck.proof.refinement.formulas import Domain, Fact, compile_guard, compile_update
 from kraftcheck.proof.refinement.own import SYMBOLS, Own
 
 #: The one relation apart from those of :class:`Own` from which actions remove facts.
@@ -72,11 +72,11 @@ class _Asked:
 
 
 class Actions:
-    """The actions of ``system`` over the elements of ``universe``."""
+    """The actions of ``system`` over the elements of ``domain``."""
 
-    def __init__(self, system: System, universe: Universe) -> None:
+    def __init__(self, system: System, domain: Domain) -> None:
         self.system = system
-        self.universe = universe
+        self.domain = domain
         self.by_name = {action.name: action for action in system.actions}
         self._symbols = {symbol.name: symbol for symbol in system.symbols}
         self._compiled = {action.name: self._compile(action) for action in system.actions}
@@ -85,14 +85,13 @@ class Actions:
     def _compile(self, action: Action) -> _Compiled:
         terms, step = action.step(self.system.state())
         guards = tuple(
-            (guard.name, compile_guard(self.universe, self._symbols, terms, guard.formula))
-            for guard in step.guards
-            if not isinstance(guard, Beside)
+            (guard.name, compile_guard(self.domain, self._symbols, terms, guard.formula))
+            for guard in step.needed
         )
         own, history = [], []
         for update in step.updates:
             symbol = self._symbols[update.symbol]
-            body = compile_update(self.universe, self._symbols, terms, symbol, update.meaning)
+            body = compile_update(self.domain, self._symbols, terms, symbol, update.meaning)
             if symbol.name in SYMBOLS:
                 own.append((symbol.name, body))
             else:
@@ -144,7 +143,7 @@ class Actions:
     def _own_after(
         self, compiled: _Compiled, own: Own, parameters: tuple[Any, ...], assumed: frozenset[Fact]
     ) -> tuple[dict[str, Any], Iterable[Need]]:
-        actor, replicas = parameters[0], range(self.universe.replicas)
+        actor, replicas = parameters[0], range(self.domain.replicas)
         needs: dict[Need, None] = {}
 
         def fact(*asked: Any) -> bool:
@@ -160,10 +159,10 @@ class Actions:
             if name in ("voted", "leader"):
                 after[name] = frozenset(each for each in replicas if holds(each))
             elif name == "holds":
-                places = product(range(self.universe.offsets), range(self.universe.epochs))
+                places = product(range(self.domain.offsets), range(self.domain.epochs))
                 after[name] = frozenset(place for place in places if holds(*place))
             elif name == "unflushed":
-                found = frozenset(offset for offset in range(self.universe.offsets) if holds(offset))
+                found = frozenset(offset for offset in range(self.domain.offsets) if holds(offset))
                 after[name] = found
             else:
                 after[name] = holds()
@@ -173,7 +172,7 @@ class Actions:
         adds: list[Fact] = []
         forgets = False
         for symbol, body, is_function in compiled.history:
-            for arguments in product(*(self.universe.elements(sort) for sort in symbol.sorts)):
+            for arguments in product(*(self.domain.elements(sort) for sort in symbol.sorts)):
                 if symbol.name == KNOWN and arguments[0] != parameters[0]:
                     continue
                 found = body(own, _never, _nothing, *arguments, *parameters)

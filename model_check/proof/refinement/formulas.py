@@ -1,28 +1,34 @@
-"""The proof's formulas as Python functions: the guards and updates that Z3 proves, not a copy of them.
+"""The proof's formulas as Python expressions: the guards, updates and conjuncts that Z3 proves, not copies.
 
-A formula reads everything of the acting replica (an ``Own``). Of messages and history it asks for single
-facts: whether a relation holds of some elements. A compiled guard receives, for each fact, the answer that
-makes it hold; it notes its questions. If it then holds, it holds in every structure that has the facts that
-it required (``wanted``) and none of those that it excluded (``unwanted``). Parts that ask for no fact are
-evaluated first, so that no question is unnecessary.
+Actions are compiled for one replica (:func:`compile_guard`, :func:`compile_update`): a formula reads its
+``Own``, and asks for single facts of messages and history. A compiled guard receives, for each fact, the
+answer that makes it hold, and notes its questions. If it then holds, it holds in every structure that has the
+facts that it required (``wanted``) and none of those that it excluded (``unwanted``). Parts that ask for no
+fact are evaluated first, so that no question is unnecessary.
+
+Conjuncts are compiled for many structures at once (:func:`compile_conjunct`): a relation is an array of
+booleans, a function one of numbers; its first axis counts the structures. Quantifiers reduce an axis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
 import z3
+from numpy.typing import NDArray
 
 from kraftcheck.proof.logic import Formula, Symbol, Term
-from kraftcheck.proof.vocabulary import Epoch, Offset, Replica, Role
+from kraftcheck.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Voters
 
 #: A symbol and its arguments: a relation that holds; of a function the last argument is its value. Replicas
 #: are numbers of components, epochs their numbers, offsets the reference's plus 1, voter sets sets.
 Fact = tuple[Any, ...]
-#: Answers whether a fact holds, or the value of a function.
-Answer = Callable[..., Any]
+Values: TypeAlias = NDArray[Any]
 
 _OWN = {
     "epoch": "own.epoch",
@@ -33,17 +39,18 @@ _OWN = {
     "unflushed": "({} in own.unflushed)",
     "holds": "(({}, {}) in own.holds)",
 }
-_RIGID = {
-    "member": "({0} in {1})",
-    "majority": "is_majority({0}, voters)",
-    "majority_of": "is_majority({0}, {1})",
-    "changes_one": "changes_one({0}, {1})",
+_ORDERED = {
     "epoch_at_most": "({0} <= {1})",
     "offset_at_most": "({0} <= {1})",
     "zero": "0",
     "origin": "0",
 }
-_DOMAINS = {Replica.name(): "replicas", Epoch.name(): "epochs", Offset.name(): "offsets"}
+_RIGID = _ORDERED | {
+    "member": "({0} in {1})",
+    "majority": "is_majority({0}, voters)",
+    "majority_of": "is_majority({0}, {1})",
+    "changes_one": "changes_one({0}, {1})",
+}
 
 
 def is_majority(quorum: frozenset[int], voters: frozenset[int]) -> bool:
@@ -56,96 +63,149 @@ def changes_one(one: frozenset[int], other: frozenset[int]) -> bool:
     return len(one ^ other) == 1
 
 
+def subsets(replicas: int) -> tuple[frozenset[int], ...]:
+    """All sets of replicas but the empty one: the quorums, and the sets of voters."""
+    return tuple(
+        frozenset(each) for size in range(1, replicas + 1) for each in combinations(range(replicas), size)
+    )
+
+
 @dataclass(frozen=True)
-class Universe:
-    """The elements of a scenario: the numbers of replicas, epochs and offsets, and the first voters."""
+class Domain:
+    """The elements of each sort: the numbers of replicas, epochs and offsets, and the first voters."""
 
     replicas: int
     epochs: int
     offsets: int
     voters: frozenset[int]
 
-    def names(self) -> dict[str, Any]:
-        """The names that compiled formulas refer to."""
+    @cached_property
+    def sets(self) -> tuple[frozenset[int], ...]:
+        """The quorums, and the sets of voters."""
+        return subsets(self.replicas)
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """The names of the roles."""
+        return tuple(Role.constructor(number).name() for number in range(Role.num_constructors()))
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The number of elements by the name of the sort."""
         return {
-            "replicas": range(self.replicas),
-            "epochs": range(self.epochs),
-            "offsets": range(self.offsets),
-            "voters": self.voters,
-            "is_majority": is_majority,
-            "changes_one": changes_one,
+            Replica.name(): self.replicas,
+            Epoch.name(): self.epochs,
+            Offset.name(): self.offsets,
+            Quorum.name(): len(self.sets),
+            Voters.name(): len(self.sets),
+            Role.name(): len(self.roles),
+        }
+
+    @cached_property
+    def rigid(self) -> dict[str, Values]:
+        """The relations that never change, as arrays."""
+        sets = self.sets
+        return {
+            "member": np.array([[each in one for one in sets] for each in range(self.replicas)]),
+            "majority": np.array([is_majority(one, self.voters) for one in sets]),
+            "majority_of": np.array([[is_majority(one, other) for other in sets] for one in sets]),
+            "changes_one": np.array([[changes_one(one, other) for other in sets] for one in sets]),
         }
 
     def elements(self, sort: z3.SortRef) -> range:
         """The elements of a sort with numbers."""
-        sizes = {Replica.name(): self.replicas, Epoch.name(): self.epochs, Offset.name(): self.offsets}
-        return range(sizes[sort.name()])
+        return range(self.sizes[sort.name()])
+
+    def shape(self, symbol: Symbol) -> tuple[int, ...]:
+        """The axes of ``symbol`` in one structure."""
+        return tuple(self.sizes[sort.name()] for sort in symbol.sorts)
 
 
 class _Writer:
-    """Writes a formula as a Python expression.
+    """Writes a formula as a Python expression."""
 
-    ``places``: constants and their names; ``actor``: the terms that stand for the acting replica.
-    """
-
-    def __init__(self, symbols: Mapping[str, Symbol], places: Mapping[str, str], actor: set[str]) -> None:
-        self._symbols = symbols
-        self._places = places
-        self._actor = actor
-        self._depth = 0
+    negation: ClassVar[str]
+    conjunction: ClassVar[str]
+    disjunction: ClassVar[str]
 
     def write(self, term: Term, positive: bool | None, bound: tuple[str, ...] = ()) -> str:
         """``term``; ``positive``: whether it helps a guard if it holds (``None``: the facts decide)."""
         if z3.is_var(term):
             return bound[-1 - int(z3.get_var_index(term))]
         if z3.is_quantifier(term):
-            return self._quantifier(term, positive, bound)
+            return self.quantifier(term, positive, bound)
         kind = term.decl().kind()
         if kind == z3.Z3_OP_UNINTERPRETED:
-            return self._application(term, positive, bound)
+            return self.application(term, positive, bound)
         return self._connective(kind, term, positive, bound)
 
-    def _quantifier(self, term: z3.QuantifierRef, positive: bool | None, bound: tuple[str, ...]) -> str:
-        names = tuple(f"v{self._depth + number}" for number in range(term.num_vars()))
-        self._depth += len(names)
-        body = self.write(term.body(), positive, bound + names)
-        self._depth -= len(names)
-        loops = " ".join(
-            f"for {name} in {_DOMAINS[term.var_sort(number).name()]}" for number, name in enumerate(names)
-        )
-        return f"{'all' if term.is_forall() else 'any'}({body} {loops})"
+    def quantifier(self, term: z3.QuantifierRef, positive: bool | None, bound: tuple[str, ...]) -> str:
+        raise NotImplementedError
+
+    def application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
+        raise NotImplementedError
+
+    def role(self, name: str) -> str:
+        raise NotImplementedError
+
+    def asks(self, term: Term) -> bool:
+        """Whether ``term`` asks for a fact; other parts are evaluated first."""
+        return False
 
     def _connective(self, kind: int, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
         flipped = None if positive is None else not positive
         arguments = term.children()
-        if kind == z3.Z3_OP_TRUE or kind == z3.Z3_OP_FALSE:
-            return str(kind == z3.Z3_OP_TRUE)
         if kind == z3.Z3_OP_NOT:
-            return f"(not {self.write(arguments[0], flipped, bound)})"
+            return self.negation.format(self.write(arguments[0], flipped, bound))
         if kind == z3.Z3_OP_IMPLIES:
             premise, conclusion = arguments
-            parts = [(premise, flipped, "(not {})"), (conclusion, positive, "{}")]
-            parts.sort(key=lambda part: self._asks(part[0]))
-            return f"({' or '.join(form.format(self.write(t, p, bound)) for t, p, form in parts)})"
+            parts = [(premise, flipped, self.negation), (conclusion, positive, "{}")]
+            parts.sort(key=lambda part: self.asks(part[0]))
+            return f"({self.disjunction.join(form.format(self.write(t, p, bound)) for t, p, form in parts)})"
         if kind in (z3.Z3_OP_AND, z3.Z3_OP_OR):
-            arguments = sorted(arguments, key=self._asks)
-            word = " and " if kind == z3.Z3_OP_AND else " or "
-            return (
-                f"({word.join(self.write(each, positive, bound) for each in arguments) or word == ' and '})"
-            )
-        if kind == z3.Z3_OP_EQ and arguments[0].sort() != z3.BoolSort():
-            return "({} == {})".format(*(self.write(each, None, bound) for each in arguments))
-        if kind == z3.Z3_OP_DISTINCT and len(arguments) == 2 and arguments[0].sort() != z3.BoolSort():
-            return "({} != {})".format(*(self.write(each, None, bound) for each in arguments))
+            word = self.conjunction if kind == z3.Z3_OP_AND else self.disjunction
+            ordered = sorted(arguments, key=self.asks)
+            return f"({word.join(self.write(each, positive, bound) for each in ordered)})"
+        if kind == z3.Z3_OP_DT_CONSTRUCTOR and term.sort() == Role:
+            return self.role(term.decl().name())
+        plain = positive is None or not z3.is_bool(arguments[0])
+        written = [self.write(each, None, bound) for each in arguments]
+        if kind == z3.Z3_OP_EQ and plain:
+            return "({} == {})".format(*written)
+        if kind == z3.Z3_OP_DISTINCT and len(arguments) == 2 and plain:
+            return "({} != {})".format(*written)
         if kind == z3.Z3_OP_ITE:
             # The question decides nothing: the condition of an update is about its arguments.
-            condition, then, otherwise = (self.write(each, None, bound) for each in arguments)
-            return f"({then} if {condition} else {otherwise})"
-        if kind == z3.Z3_OP_DT_CONSTRUCTOR and term.sort() == Role:
-            return repr(term.decl().name())
+            return "({1} if {0} else {2})".format(*written)
         raise NotImplementedError(f"the refinement check does not know how to evaluate {term}")
 
-    def _application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
+
+class _ForReplica(_Writer):
+    """Writes for one replica, with questions for facts.
+
+    ``places``: constants and their names; ``actor``: the terms that stand for the acting replica.
+    """
+
+    negation, conjunction, disjunction = "(not {})", " and ", " or "
+    _RANGES: ClassVar = {Replica.name(): "replicas", Epoch.name(): "epochs", Offset.name(): "offsets"}
+
+    def __init__(self, symbols: Mapping[str, Symbol], places: Mapping[str, str], actor: set[str]) -> None:
+        self._symbols = symbols
+        self._places = places
+        self._actor = actor
+
+    def role(self, name: str) -> str:
+        return repr(name)
+
+    def quantifier(self, term: z3.QuantifierRef, positive: bool | None, bound: tuple[str, ...]) -> str:
+        names = tuple(f"v{len(bound) + number}" for number in range(term.num_vars()))
+        body = self.write(term.body(), positive, bound + names)
+        loops = " ".join(
+            f"for {name} in {self._RANGES[term.var_sort(number).name()]}" for number, name in enumerate(names)
+        )
+        return f"{'all' if term.is_forall() else 'any'}({body} {loops})"
+
+    def application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
         name = term.decl().name()
         if name in self._places:
             return self._places[name]
@@ -164,42 +224,48 @@ class _Writer:
         word = {None: "fact", True: "wanted", False: "unwanted"}[positive]
         return f"{word}({arguments})"
 
-    def _asks(self, term: Term) -> bool:
-        """Whether ``term`` asks for a fact."""
+    def asks(self, term: Term) -> bool:
         if z3.is_var(term):
             return False
         if z3.is_quantifier(term):
-            return self._asks(term.body())
+            return self.asks(term.body())
         name = term.decl().name()
         plain = term.decl().kind() != z3.Z3_OP_UNINTERPRETED or name in _OWN or name in _RIGID
-        return not (plain or name in self._places) or any(self._asks(each) for each in term.children())
+        return not (plain or name in self._places) or any(self.asks(each) for each in term.children())
 
 
-def _function(universe: Universe, parameters: Sequence[str], body: str) -> Callable[..., Any]:
-    scope = universe.names()
+def _function(domain: Domain, parameters: Sequence[str], body: str) -> Callable[..., Any]:
+    scope: dict[str, Any] = {
+        "replicas": range(domain.replicas),
+        "epochs": range(domain.epochs),
+        "offsets": range(domain.offsets),
+        "voters": domain.voters,
+        "is_majority": is_majority,
+        "changes_one": changes_one,
+    }
     exec(f"def function({', '.join(parameters)}):\n    return {body}\n", scope)
     found: Callable[..., Any] = scope["function"]
     return found
 
 
-def _places(terms: Sequence[Term]) -> dict[str, str]:
-    return {term.decl().name(): f"p{number}" for number, term in enumerate(terms)}
+def _places(terms: Sequence[Term], letter: str) -> dict[str, str]:
+    return {term.decl().name(): f"{letter}{number}" for number, term in enumerate(terms)}
 
 
 def compile_guard(
-    universe: Universe, symbols: Mapping[str, Symbol], terms: Sequence[Term], formula: Formula
+    domain: Domain, symbols: Mapping[str, Symbol], terms: Sequence[Term], formula: Formula
 ) -> Callable[..., bool]:
     """``formula`` as a function of Own, the answers ``wanted``, ``unwanted`` and ``value``, and parameters.
 
     ``terms`` are the parameters of the action, the acting replica first.
     """
-    body = _Writer(symbols, _places(terms), {"p0"}).write(formula, True)
-    names = [f"p{number}" for number in range(len(terms))]
-    return _function(universe, ["own", "wanted", "unwanted", "value", *names], body)
+    places = _places(terms, "p")
+    body = _ForReplica(symbols, places, {"p0"}).write(formula, True)
+    return _function(domain, ["own", "wanted", "unwanted", "value", *places.values()], body)
 
 
 def compile_update(
-    universe: Universe,
+    domain: Domain,
     symbols: Mapping[str, Symbol],
     terms: Sequence[Term],
     symbol: Symbol,
@@ -209,9 +275,103 @@ def compile_update(
     arguments of the symbol and the parameters.
     """
     arguments = [z3.Const(f"argument.{number}", sort) for number, sort in enumerate(symbol.sorts)]
-    places = _places(terms) | {each.decl().name(): f"a{number}" for number, each in enumerate(arguments)}
-    body = _Writer(symbols, places, {"p0", "a0"}).write(meaning(*arguments), None)
-    names = [f"a{number}" for number in range(len(arguments))] + [
-        f"p{number}" for number in range(len(terms))
-    ]
-    return _function(universe, ["own", "fact", "value", *names], body)
+    own, given = _places(arguments, "a"), _places(terms, "p")
+    body = _ForReplica(symbols, given | own, {"p0", "a0"}).write(meaning(*arguments), None)
+    return _function(domain, ["own", "fact", "value", *own.values(), *given.values()], body)
+
+
+class _ForStructures(_Writer):
+    """Writes for arrays, all of which have an axis for structures and one for each of ``depth`` variables."""
+
+    negation, conjunction, disjunction = "(~{})", " & ", " | "
+
+    def __init__(self, domain: Domain, depth: int) -> None:
+        self._domain = domain
+        self.scope: dict[str, Any] = {"laid_out": self._laid_out, **domain.rigid}
+        self._axes = 1 + depth
+
+    def role(self, name: str) -> str:
+        return str(self._domain.roles.index(name))
+
+    def quantifier(self, term: z3.QuantifierRef, positive: bool | None, bound: tuple[str, ...]) -> str:
+        names = list(bound)
+        for number in range(term.num_vars()):
+            sort = term.var_sort(number).name()
+            name = f"{sort}_{1 + len(names)}"
+            self.scope[name] = self.along(1 + len(names), self._domain.sizes[sort])
+            names.append(name)
+        body = self.write(term.body(), positive, tuple(names))
+        reduced = "all" if term.is_forall() else "any"
+        return f"{body}.{reduced}(axis={tuple(range(1 + len(bound), 1 + len(names)))}, keepdims=True)"
+
+    def along(self, axis: int, size: int) -> Values:
+        """The numbers up to ``size`` along ``axis``."""
+        shape = [1] * self._axes
+        shape[axis] = size
+        return np.arange(size).reshape(shape)
+
+    def application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
+        name, children = term.decl().name(), term.children()
+        written = [self.write(each, None, bound) for each in children]
+        if name in _ORDERED:
+            return _ORDERED[name].format(*written)
+        if name in self._domain.rigid:
+            return f"{name}[{', '.join(written)}]"
+        if all(map(z3.is_var, children)):
+            axes = [len(bound) - z3.get_var_index(each) for each in children]
+            if len(set(axes)) == len(axes):
+                return f"laid_out({name}, {axes})"
+        return f"{name}[{', '.join(['structures', *written])}]"
+
+    def _laid_out(self, table: Values, axes: Sequence[int]) -> Values:
+        """``table`` with its axes at those of the variables that are its arguments; no copy."""
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        shape = [1] * self._axes
+        shape[0] = len(table)
+        for number in order:
+            shape[axes[number]] = table.shape[1 + number]
+        return table.transpose([0, *(1 + each for each in order)]).reshape(shape)
+
+
+def _depth(term: Term) -> int:
+    """The largest number of variables that are bound at a place in ``term``."""
+    if z3.is_quantifier(term):
+        return int(term.num_vars()) + _depth(term.body())
+    return max(map(_depth, term.children()), default=0)
+
+
+def compile_conjunct(
+    domain: Domain, formula: Formula
+) -> Callable[[int, Mapping[str, Values]], NDArray[np.bool_]]:
+    """``formula`` as a function of a number of structures, and of the arrays of symbols in these."""
+    writer = _ForStructures(domain, _depth(formula))
+    code = compile(writer.write(formula, None), "<formula>", "eval")
+
+    def holds(count: int, values: Mapping[str, Values]) -> NDArray[np.bool_]:
+        found = eval(code, {**writer.scope, **values, "structures": writer.along(0, count)})
+        return np.broadcast_to(np.reshape(found, -1), (count,)).astype(bool)
+
+    return holds
+
+
+def instances(domain: Domain, term: Term, bound: int = 1) -> int:
+    """The number of values of the largest intermediate result for one structure."""
+    if z3.is_quantifier(term):
+        for number in range(term.num_vars()):
+            bound *= domain.sizes[term.var_sort(number).name()]
+        return instances(domain, term.body(), bound)
+    return max((instances(domain, each, bound) for each in term.children()), default=bound)
+
+
+def symbols_in(formula: Formula, names: set[str]) -> set[str]:
+    """Which of ``names`` occur in ``formula``."""
+    found: set[str] = set()
+    pending = [formula]
+    while pending:
+        term = pending.pop()
+        if z3.is_quantifier(term):
+            pending.append(term.body())
+        elif z3.is_app(term):
+            found |= {term.decl().name()} & names
+            pending.extend(term.children())
+    return found

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.system import PathStep
 from kraftcheck.proof.refinement.course import Translator
-from kraftcheck.proof.refinement.differences import difference
+from kraftcheck.proof.refinement.expected import difference
 from kraftcheck.proof.refinement.explored import Explored
 from kraftcheck.proof.refinement.firing import KNOWN
 from kraftcheck.proof.refinement.formulas import Fact

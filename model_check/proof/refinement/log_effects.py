@@ -5,9 +5,8 @@ from __future__ import annotations
 from kraftcheck.proof.refinement.own import records_of
 from kraftcheck.proof.refinement.scene import Scene
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.effects import AppendBatch, Truncate
+from kraftcheck.reference import effects, messages
 from kraftcheck.reference.log import Batch
-from kraftcheck.reference.messages import FetchRequest, FetchResponse, UpdateRaftVoterResponse
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.systems.kraft.node import Execution
 
@@ -26,7 +25,7 @@ class LogEffects(Scene):
             self._append_as_leader(batch)
             return
         response = self.payload
-        if not isinstance(response, FetchResponse):
+        if not isinstance(response, messages.FetchResponse):
             walk.problem("records are taken over that no leader has sent")
             return
         epoch = walk.own.epoch
@@ -42,7 +41,7 @@ class LogEffects(Scene):
         """Records that a replica takes over carry the voter sets that their leader has appended, and no
         others.
         """
-        after = self.voter_sets(disks.apply(self.disk, AppendBatch(batch)).log)
+        after = self.voter_sets(disks.apply(self.disk, effects.AppendBatch(batch)).log)
         for offset in range(batch.base_offset + 1, batch.end_offset + 1):
             record = offset, batch.epoch
             if record in after:
@@ -52,7 +51,7 @@ class LogEffects(Scene):
 
     def _append_as_leader(self, batch: Batch) -> None:
         walk, (place, voters) = self.walk, self.voters()
-        after = self.voter_sets(disks.apply(self.disk, AppendBatch(batch)).log)
+        after = self.voter_sets(disks.apply(self.disk, effects.AppendBatch(batch)).log)
         for offset in range(batch.base_offset + 1, batch.end_offset + 1):
             new = after.get((offset, batch.epoch)) if self.changing else None
             if new is None:
@@ -69,9 +68,9 @@ class LogEffects(Scene):
         fetched = isinstance(after.role, Follower) and after.role.has_fetched
         if not fetched or walk.own.fetching:
             return
-        if isinstance(self.payload, FetchResponse):
+        if isinstance(self.payload, messages.FetchResponse):
             walk.take("take-records", walk.own.epoch, *walk.own.end, walk.own.end[0])
-        elif isinstance(self.payload, UpdateRaftVoterResponse):
+        elif isinstance(self.payload, messages.UpdateRaftVoterResponse):
             walk.take("hear-from-leader")
 
     def flush(self, offset: int) -> None:
@@ -83,17 +82,17 @@ class LogEffects(Scene):
 
     def truncate(self, offset: int) -> None:
         walk, response = self.walk, self.payload
-        if not isinstance(response, FetchResponse) or response.diverging is None:
+        if not isinstance(response, messages.FetchResponse) or response.diverging is None:
             walk.problem("the log is cut, and no leader has told where it diverges")
             return
-        left = disks.apply(self.disk, Truncate(offset)).log
+        left = disks.apply(self.disk, effects.Truncate(offset)).log
         last = max((each for each, _ in records_of(left)), default=0)
         diverging = response.diverging
         walk.take("truncate", walk.own.epoch, *walk.own.end, diverging.epoch, diverging.offset + 1, last)
 
     # -- commitment -----------------------------------------------------------------------------------
 
-    def count_fetch(self, request: FetchRequest) -> None:
+    def count_fetch(self, request: messages.FetchRequest) -> None:
         """A leader counts a fetch of a voter; it must not use the fetch of another replica."""
         voter = self.component_of.get(request.replica.id)
         if voter is None or request.epoch != self.walk.own.epoch:
@@ -108,14 +107,14 @@ class LogEffects(Scene):
             self._commit(offset, _end_offsets(before, execution))
             return
         response = self.payload
-        if not isinstance(response, FetchResponse) or response.high_watermark is None:
+        if not isinstance(response, messages.FetchResponse) or response.high_watermark is None:
             walk.problem("a high watermark is learned that no leader has told of")
             return
         walk.take("learn-high-watermark", walk.own.epoch, *walk.own.end, response.high_watermark)
 
     def _commit(self, offset: int, ends: dict[int, int]) -> None:
         walk = self.walk
-        if isinstance(self.payload, FetchRequest):
+        if isinstance(self.payload, messages.FetchRequest):
             fetcher = self.payload.replica.id
             ends[fetcher] = max(self.payload.offset, ends.get(fetcher, 0))
         voters = self.voters()[1]

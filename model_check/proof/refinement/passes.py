@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.proof.refinement import kernels
-from kraftcheck.proof.refinement.differences import NAMES
+from kraftcheck.proof.refinement.expected import NAMES
 from kraftcheck.proof.refinement.explored import Explored
 from kraftcheck.proof.refinement.formulas import Fact
 from kraftcheck.proof.refinement.judgement import WORD, Bits, Judged, reasons_of

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from kraftcheck.proof.refinement import conjuncts
 from kraftcheck.proof.refinement.beginning import Beginning, beginning, check_beginning
 from kraftcheck.proof.refinement.course import Translator
+from kraftcheck.proof.refinement.expected import allowed
 from kraftcheck.proof.refinement.explored import Explored, explore_whole
 from kraftcheck.proof.refinement.firing import Actions
-from kraftcheck.proof.refinement.formulas import Universe
+from kraftcheck.proof.refinement.formulas import Domain
 from kraftcheck.proof.refinement.given import with_votes
 from kraftcheck.proof.refinement.judgement import OUTSIDE, Bits, Judged, judge_steps
 from kraftcheck.proof.refinement.passes import Passed, all_ways, holds, pass_over, pasts_of
-from kraftcheck.proof.refinement.scenarios import allowed
 from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
@@ -184,7 +184,7 @@ def _conjuncts(
 ) -> conjuncts.Verdicts:
     actions = translator.actions
     structures = conjuncts.Structures(
-        explored, actions.system, judged.facts, pasts, translator.component_of, actions.universe.voters
+        explored, actions.system, judged.facts, pasts, translator.component_of, actions.domain.voters
     )
     return conjuncts.judge(structures, behind, lambda name, count: say(f"{name} in {count:,} structures"))
 
@@ -196,7 +196,7 @@ def _translator(system: KRaftSystem, explored: Explored) -> Translator:
     offsets = max(each.disk.log.end_offset for each in nodes)
     component_of = {identity.id: number for number, identity in enumerate(system.identities)}
     voters = frozenset(component_of[key.id] for key in system.voters)
-    universe = Universe(system.components, epochs + 1 + _MORE_EPOCHS, offsets + 1 + _MORE_OFFSETS, voters)
+    domain = Domain(system.components, epochs + 1 + _MORE_EPOCHS, offsets + 1 + _MORE_OFFSETS, voters)
     first = {key.id for key in system.voters}
     changing = any(set(each.ids) != first for node in nodes for _, each in node.disk.log.voter_sets)
-    return Translator(system, Actions(CHANGING_VOTERS if changing else FIXED_VOTERS, universe), changing)
+    return Translator(system, Actions(CHANGING_VOTERS if changing else FIXED_VOTERS, domain), changing)

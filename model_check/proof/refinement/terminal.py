@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kraftcheck.proof.refinement import scenarios, violations
-from kraftcheck.proof.refinement.differences import BY_NAME
-from kraftcheck.proof.refinement.mutants import KILLED, Mutants, Verdict
+from kraftcheck.proof.refinement import violations
+from kraftcheck.proof.refinement.expected import ALL, DIFFERENCES, EXPECTED
 from kraftcheck.proof.refinement.run import Progress, Refinement, Work, check_refinement
+from kraftcheck.proof.refinement.worker import Mutants
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.outputs import versioned
@@ -23,11 +23,11 @@ _TOLD = 3
 
 
 def run(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
-    """Judge the scenarios ``names`` (none: all of ``scenarios.ALL``) and print the results.
+    """Judge the scenarios ``names`` (none: all of ``ALL``) and print the results.
 
     Returns the exit status. Raises InputError for a scenario that cannot be judged.
     """
-    names = names or scenarios.ALL
+    names = names or ALL
     if only_list:
         print("\n".join(names))
         return EXIT_EXPECTED
@@ -61,7 +61,7 @@ def _print(out: Console, work: Work) -> None:
         style = "bold red" if name in found.unexpected else "yellow"
         count, before = found.passed.outside.get(name, 0), found.beginning.outside.get(name, 0)
         more = f" and {before:,} before the initial state" if before else ""
-        text = f"{name}: {count:,} transitions{more}; Kafka {BY_NAME[name].says}"
+        text = f"{name}: {count:,} transitions{more}; Kafka {DIFFERENCES[name].says}"
         if name in found.unexpected:
             text += "; in this scenario it should not"
         say(out, text, style, indent=4, hang=2)
@@ -145,15 +145,15 @@ def as_data(work: Work) -> dict[str, Any]:
 
 
 def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
-    """Judge the mutants ``names`` (none: all in ``KILLED``) and print whether each was killed;
+    """Judge the mutants ``names`` (none: all of ``expected.toml``) and print whether each was killed;
     the exit status. Raises InputError for another name.
     """
     for name in names:
-        if name not in KILLED:
+        if name not in EXPECTED.killed:
             raise InputError(
-                f"the refinement check has no mutant '{name}'; it has {', '.join(sorted(KILLED))}."
+                f"the refinement check has no mutant '{name}'; it has {', '.join(sorted(EXPECTED.killed))}."
             )
-    names = names or tuple(KILLED)
+    names = names or tuple(EXPECTED.killed)
     if only_list:
         print("\n".join(names))
         return EXIT_EXPECTED
@@ -161,20 +161,20 @@ def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
     with Mutants() as mutants, progress(quiet=as_json) as tell:
         for name in names:
             tell(name)
-            verdict = mutants.refute(name)
-            seen += verdict.killed
+            found = mutants.refute(name, EXPECTED.killed[name])
+            seen += found["killed"]
             if as_json:
-                data = {"mutant": name, "scenario": KILLED[name], **verdict.as_data()}
+                data = {"mutant": name, "scenario": EXPECTED.killed[name], **found}
                 print(json.dumps(versioned("refinement-mutant", data)), flush=True)
             else:
-                _print_mutant(out, name, verdict)
+                _print_mutant(out, name, found)
     if not as_json:
         heading(out, f"{seen} of {len(names)} mutants killed")
     return EXIT_EXPECTED if seen == len(names) else EXIT_DIFFERS
 
 
-def _print_mutant(out: Console, name: str, verdict: Verdict) -> None:
-    word, style = ("killed", "green") if verdict.killed else ("survived", "bold red")
-    fitted(out, f"{name:40} {KILLED[name]:30}", word, style)
-    for text in verdict.why:
+def _print_mutant(out: Console, name: str, found: dict[str, Any]) -> None:
+    word, style = ("killed", "green") if found["killed"] else ("survived", "bold red")
+    fitted(out, f"{name:40} {EXPECTED.killed[name]:30}", word, style)
+    for text in found["why"]:
         say(out, text, indent=4, hang=2)

@@ -10,12 +10,12 @@ import numpy as np
 from kraftcheck.engine.system import PathStep
 from kraftcheck.proof import report
 from kraftcheck.proof.refinement.conjuncts import Broken
-from kraftcheck.proof.refinement.differences import BY_NAME
+from kraftcheck.proof.refinement.expected import DIFFERENCES
+from kraftcheck.proof.refinement.formulas import subsets
 from kraftcheck.proof.refinement.judgement import WORD, Bits
 from kraftcheck.proof.refinement.own import SYMBOLS, NotAbstract, Own, own_of
 from kraftcheck.proof.refinement.passes import Lack
 from kraftcheck.proof.refinement.run import Work
-from kraftcheck.proof.refinement.tensors import subsets
 from kraftcheck.proof.refinement.walk import Taken
 from kraftcheck.proof.structures import Fact, Structure
 from kraftcheck.proof.vocabulary import Role
@@ -51,7 +51,7 @@ def again(work: Work, state: int, *more: PathStep) -> str:
 
 
 def _reason(reason: str) -> str:
-    listed = BY_NAME.get(reason)
+    listed = DIFFERENCES.get(reason)
     return reason if listed is None else f"{reason}: {listed.says}"
 
 
@@ -143,12 +143,4 @@ def _fact(work: Work, fact: tuple[Any, ...]) -> Fact:
 
 def _fact_text(work: Work, fact: tuple[Any, ...]) -> str:
     found = _fact(work, fact)
-    structure = _structure(work, (found,))
-    names = [
-        report.element(sort.name(), term, structure)
-        for sort, term in zip(found.symbol.sorts, found.terms, strict=True)
-    ]
-    value = ""
-    if found.symbol.result is not None and found.value is not None:
-        value = report.element(found.symbol.result.name(), found.value, structure)
-    return found.symbol.says.format(*names, value=value).replace("@epoch ", "@")
+    return report.fact_text(found, _structure(work, (found,)))

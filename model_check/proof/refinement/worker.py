@@ -1,7 +1,7 @@
-"""The process in which mutants of the reference are checked: one forked from it for each.
+"""Mutants of the reference, each checked in a process forked from one that has imported their common modules.
 
-``python -m kraftcheck.proof.refinement.worker`` receives a mutant and a scenario, separated by a space. It
-answers with ``found``, the result, and the ``status`` with which the forked process ended.
+``python -m kraftcheck.proof.refinement.worker`` is that process. It receives a mutant and a scenario,
+separated by a space, and answers with ``found``, the result, and the ``status`` of the forked process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from kraftcheck.checking.mutation import catalogue, warm
 from kraftcheck.checking.mutation.worker import become, load
 from kraftcheck.engine.prepared import prepare
 from kraftcheck.support import forks
-from kraftcheck.support.errors import InputError
+from kraftcheck.support.errors import InputError, ProcessKilledError
+from kraftcheck.support.failures import ended_by_the_machine
 
 if TYPE_CHECKING:
     from kraftcheck.proof.refinement.run import Work
@@ -26,6 +27,36 @@ if TYPE_CHECKING:
 _TOLD = 3
 #: The time limit of a mutant, in seconds.
 _MOST_SECONDS = 600.0
+
+
+class Mutants:
+    """Checks mutants one after another."""
+
+    def __init__(self) -> None:
+        self._server = forks.Server("kraftcheck.proof.refinement.worker")
+
+    def __enter__(self) -> Mutants:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def refute(self, mutant: str, scenario: str) -> dict[str, Any]:
+        """Whether ``mutant`` is ``killed`` in ``scenario``; ``why``: the guards or conjuncts that fail.
+
+        Raises InputError where that cannot be judged.
+        """
+        answer = self._server.ask(f"{mutant} {scenario}")
+        if answer is None:
+            raise ProcessKilledError
+        if ended_by_the_machine(answer["status"]):
+            raise ProcessKilledError if answer["status"] < 0 else MemoryError
+        if not answer["found"]:
+            raise InputError(f"mutant '{mutant}' could not be judged; its process ended without a verdict.")
+        found: dict[str, Any] = answer["found"][0]
+        if "error" in found:
+            raise InputError(found["error"])
+        return found
 
 
 def ready() -> Callable[[str, int], dict[str, Any]]:
