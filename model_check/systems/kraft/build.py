@@ -10,7 +10,7 @@ from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states, properties
+from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
 from kraftcheck.systems.kraft.environment import Environment
@@ -74,7 +74,7 @@ class _Builder:
             network,
             Bounds(scenario.bounds.max_epoch),
             budgets,
-            properties.requested(scenario, cut, self._error),
+            consistency.requested(scenario, cut, self._error),
             tuple(goal for goal in scenario.check.goals if goal not in reached),
             identities_of.voters_of(scenario).keys,
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),

@@ -15,8 +15,8 @@ from kraftcheck.reference.log import Log
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Replica, Resigned, Unattached
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kraft.consistency import Error
 from kraftcheck.systems.kraft.possible import problems
-from kraftcheck.systems.kraft.properties import Error
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 

@@ -12,7 +12,7 @@ from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.systems.coverage_targets import covered, effective, everything
 from kraftcheck.systems.guards import Guard, guards_of_replicas
 from kraftcheck.systems.kind import Kind, Part, Place, Run
-from kraftcheck.systems.kraft import alike, initial_prefix, liveness, node, words
+from kraftcheck.systems.kraft import initial_prefix, liveness, node, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.faults import FAULTS
 from kraftcheck.systems.kraft.files import KRaftFiles
@@ -56,7 +56,7 @@ class KRaftLiveness:
         if scenario.reduction.epochs == "absolute":
             return None
         system.judge_nothing()
-        return alike.Watched(relative_epochs(system), system)
+        return liveness.Watched(relative_epochs(system), system)
 
     def closes(
         self, system: KRaftSystem, scenario: KRaftScenario, begin: GlobalState, end: GlobalState

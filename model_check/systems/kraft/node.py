@@ -21,7 +21,7 @@ from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import unread
+from kraftcheck.systems.kraft import reductions
 from kraftcheck.systems.kraft.clock import Clock
 
 _MAX_POLLS = 8
@@ -126,7 +126,7 @@ def execute(
 ) -> Execution:
     """Feed ``event`` and then poll until nothing changes.
 
-    ``addable``: see :func:`kraftcheck.systems.kraft.unread.without_unread_fields`; ``expired`` are timers
+    ``addable``: see :func:`kraftcheck.systems.kraft.reductions.without_unread_fields`; ``expired`` are timers
     that the first poll also finds expired; ``now`` is the reading of the replica's clock, where clocks run.
     """
     return _poll_on(protocol, (event,), _ask(protocol, replica, event), addable, expired, now)
@@ -155,7 +155,7 @@ def _poll_on(
 ) -> Execution:
     effects, rules = list(outcome.effects), list(outcome.rules)
     timed = now is not None
-    replica = unread.without_unread_fields(outcome.replica, addable, timed=timed)
+    replica = reductions.without_unread_fields(outcome.replica, addable, timed=timed)
     expired = (Timer.LINGER, *_expired_at_once(outcome.effects), *overdue)
     for _ in range(_MAX_POLLS):
         if effects and isinstance(effects[-1], Fatal | Stop):
@@ -167,7 +167,7 @@ def _poll_on(
         events += (event,)
         effects += polled.effects
         rules += [rule for rule in polled.rules if rule not in rules]
-        replica = unread.without_unread_fields(polled.replica, addable, timed=timed)
+        replica = reductions.without_unread_fields(polled.replica, addable, timed=timed)
         expired = (Timer.LINGER,)
     else:
         raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")

@@ -35,7 +35,7 @@ from kraftcheck.systems.kraft import compaction
 from kraftcheck.systems.kraft.compaction import References
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.numbers import EPOCHS, OFFSETS, changed
+from kraftcheck.systems.kraft.rebuilding import EPOCHS, OFFSETS, changed
 from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 from kraftcheck.systems.kraft.wanted import running
 

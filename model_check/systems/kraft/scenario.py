@@ -137,7 +137,7 @@ class NetworkChoice(scenario.NetworkChoice):
     """The network: ``cut`` links ("1-2" both ways, "1>2" one way); ``no-pre-vote`` replicas that do not know
     pre-vote; ``forgotten``: whether requests that their sender has forgotten stay in flight or are lost at
     once. ``idle-answers``: whether answers without new information are modelled (see
-    :mod:`kraftcheck.systems.kraft.idle`).
+    :mod:`kraftcheck.systems.kraft.reductions`).
     """
 
     cut: Annotated[tuple[Link, ...], Field(strict=False)] = ()

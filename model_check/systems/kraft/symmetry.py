@@ -19,7 +19,7 @@ from kraftcheck.reference.events import Timer
 from kraftcheck.reference.replica import Resigned
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import identities as identities_of
-from kraftcheck.systems.kraft import renaming
+from kraftcheck.systems.kraft import rebuilding
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -37,7 +37,7 @@ class SymmetricSystem(KRaftSystem):
 
     def renamed(self, permutation: int, value: Hashable) -> Hashable:
         """``value`` (a node, message, label or history) under a permutation, given by its number."""
-        return cast(Hashable, renaming.renamed(value, self.ids[permutation]))
+        return cast(Hashable, rebuilding.renamed(value, self.ids[permutation]))
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:
         replica = cast(Node, outcome.local).replica
@@ -194,10 +194,10 @@ def _begins_alike(system: KRaftSystem, ids: Ids) -> bool:
     """Whether the initial state stays the same with the replicas renamed."""
     place = {identity.id: component for component, identity in enumerate(system.identities)}
     (state,) = system.initial_states()
-    nodes = {place[ids[each]]: renaming.renamed(state.locals[place[each]], ids) for each in place}
-    messages = Counter(renaming.renamed(message, ids) for message in state.messages)
+    nodes = {place[ids[each]]: rebuilding.renamed(state.locals[place[each]], ids) for each in place}
+    messages = Counter(rebuilding.renamed(message, ids) for message in state.messages)
     return (
         nodes == dict(enumerate(state.locals))
         and messages == Counter(state.messages)
-        and renaming.renamed(state.history, ids) == state.history
+        and rebuilding.renamed(state.history, ids) == state.history
     )

@@ -25,7 +25,7 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica
 from kraftcheck.reference.types import INT32
 from kraftcheck.systems.kraft import clock as clocks
-from kraftcheck.systems.kraft import description_checks, invariants, names, outcomes, replacements, starts
+from kraftcheck.systems.kraft import description_checks, invariants, names, outcomes
 from kraftcheck.systems.kraft import history as histories
 from kraftcheck.systems.kraft.environment import Environment, Offer, offers
 from kraftcheck.systems.kraft.history import History
@@ -198,7 +198,7 @@ class KRaftSystem:
         if node.replica is None:
             if node.died is not None:
                 return []
-            found = [*starts.restart(self.wiring, protocol, node, identity)]
+            found = [*outcomes.restart(self.wiring, protocol, node, identity)]
             return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
         found = []
         for offer in offers(self.environment, protocol, node.replica):
@@ -222,8 +222,8 @@ class KRaftSystem:
             yield Step(Outcome(action, moved, costs=(budget,)), None, 0)
 
     def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-        yield from replacements.wipe(self.wiring, protocol, node, identity)
-        yield from replacements.restore(self.wiring, protocol, node, identity)
+        yield from outcomes.wipe(self.wiring, protocol, node, identity)
+        yield from outcomes.restore(self.wiring, protocol, node, identity)
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """The possible results of an event that the environment offers to a running replica."""

@@ -32,7 +32,7 @@ class Wiring:
     change that way; ignored_fatals: reasons for an exit that are not judged; the process restarts; any_order:
     whether requests that go out one after the other go out in any order, where a crash falls between them;
     idle_left_out: whether answers without new information are left out of the model. starts: the results of
-    starts, by replica and disk (:func:`kraftcheck.systems.kraft.starts.course`); start_verdicts: the
+    starts, by replica and disk (:func:`kraftcheck.systems.kraft.outcomes.course`); start_verdicts: the
     properties they violate and the goals they reach, by the replica before and the disk.
     """
 

@@ -14,10 +14,10 @@ from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 from kraftcheck.systems.kraft import names, voter_checks
 from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.checks import leader_violations
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.invariants import AddedVoterHoldsEpoch
 from kraftcheck.systems.kraft.labels import Refused
-from kraftcheck.systems.kraft.leader_checks import violations as leader_violations
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.node import Execution, Node, execute
 from kraftcheck.systems.scenario import shipped
