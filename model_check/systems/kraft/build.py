@@ -19,26 +19,31 @@ from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
-from kraftcheck.systems.kraft.wiring import Wiring
+from kraftcheck.systems.kraft.wiring import Listener, Wiring
 
 #: The engine keeps no more counters in a state.
 MAX_BUDGETS = 7
 
 
-def build(scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
+def build(
+    scenario: KRaftScenario,
+    where: str | None = None,
+    *,
+    absorbs: bool = False,
+    listener: Listener | None = None,
+) -> KRaftSystem:
     """The system of ``scenario``; ``absorbs``: see :class:`~kraftcheck.systems.kraft.system.KRaftSystem`.
+    ``listener`` receives every question to the reference.
 
     Raises InputError where the scenario contradicts itself, and BrokenInitialPrefix where the run that
     leads to ``replicas.initial-leader`` violates a property.
     """
-    return _Builder(scenario, where or scenario.file, absorbs).build()
+    return _Builder(scenario, where or scenario.file, absorbs, listener).build()
 
 
 class _Builder:
-    def __init__(self, scenario: KRaftScenario, where: str, absorbs: bool) -> None:
-        self.scenario = scenario
-        self.absorbs = absorbs
-        self.where = where
+    def __init__(self, scenario: KRaftScenario, where: str, absorbs: bool, listener: Listener | None) -> None:
+        self.scenario, self.where, self.absorbs, self.listener = scenario, where, absorbs, listener
         self.ids = scenario.replicas.everybody
 
     def build(self) -> KRaftSystem:
@@ -122,6 +127,7 @@ class _Builder:
             ),
             any_order=scenario.environment.sends == "any-order",
             idle_left_out=scenario.network.idle_answers == "left-out",
+            listener=self.listener,
         )
 
     def _run_initial_prefix(self, system: KRaftSystem, leader: int) -> None:
@@ -131,7 +137,7 @@ class _Builder:
         replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
         way = InitialPrefix(
-            _Builder(prefix_scenario, self.where, absorbs=False).build(),
+            _Builder(prefix_scenario, self.where, False, self.listener).build(),
             [component for component, replica in enumerate(self.ids) if replica not in idle],
             judged=self.scenario.check.initial_prefix,
         )

@@ -83,7 +83,7 @@ def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
     """The first step of a replica in a given state."""
     assert node.replica is not None
     event = Poll()
-    execution = execute(protocol, node.replica, event, wiring.addable)
+    execution = execute(wiring, protocol, node.replica, event)
     action = Action("poll", node.replica.id)
     return next(steps(wiring, protocol, node, event, execution, action))
 

@@ -204,7 +204,7 @@ def course(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) ->
     found = wiring.starts.get(key)
     if found is None:
         process = configured(identity)
-        execution = boot(protocol, process, disk, wiring.addable)
+        execution = boot(wiring, protocol, process, disk)
         decided = assignments.decided_in(disk.log) if wiring.targets is not None else -1
         world = World(wiring, identity.id, disk, membership.own_origin(process), assignment=decided)
         points = happen(world, execution)

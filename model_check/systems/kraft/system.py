@@ -244,16 +244,16 @@ class KRaftSystem:
         self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]
     ) -> list[Step]:
         assert node.replica is not None
-        protocol, addable = self.protocols[component], self.wiring.addable
+        protocol = self.protocols[component]
         now = None if node.clock is None else node.clock.now
         if now is not None and isinstance(event, RequestReceived | ResponseReceived | Poll):
             event = replace(event, now=now)
-        execution = execute(protocol, node.replica, event, addable, now=now)
+        execution = execute(self.wiring, protocol, node.replica, event, now=now)
         found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
         armed = node.replica.max_kraft_version > 0
         if allowed and armed and isinstance(execution.replica.role, Follower):
-            overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,), now)
+            overdue = execute(self.wiring, protocol, node.replica, event, (Timer.UPDATE_VOTER,), now)
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
                 cost = self.environment.timer_cost
                 paid = costs if cost is None else (*costs, cost)

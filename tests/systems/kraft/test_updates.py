@@ -20,6 +20,7 @@ from kraftcheck.systems.kraft.invariants import AddedVoterHoldsEpoch
 from kraftcheck.systems.kraft.labels import Refused
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.node import Execution, Node, execute
+from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import shipped
 
 _ELSEWHERE = (Endpoint("CONTROLLER", "elsewhere", 9093),)
@@ -34,7 +35,7 @@ def _leader(name: str = "moved-voter-is-known") -> Node:
 def _update(leader: Replica, epoch: int = 1) -> tuple[RequestReceived, Execution]:
     key = ReplicaKey(2, "d2")
     event = RequestReceived(key.id, UpdateRaftVoterRequest(epoch, key, _ELSEWHERE, 0, 1))
-    return event, execute(KAFKA, leader, event)
+    return event, execute(Wiring(), KAFKA, leader, event)
 
 
 def _judged(node: Node, event: RequestReceived, execution: Execution) -> set[str]:
