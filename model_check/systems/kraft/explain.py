@@ -36,10 +36,8 @@ def explain(
         found = list(_explain_labels(violated, cast(History, before.history), outcome))
         if not found and run is not None:
             component = system.wiring.component(cast(Any, outcome.action).replica)
-            nodes = before.locals[component], after.locals[component]
-            found = list(
-                explain_step(violated, system.places[component], *cast(tuple[Node, Node], nodes), run)
-            )
+            old, new = cast(tuple[Node, Node], (before.locals[component], after.locals[component]))
+            found = list(explain_step(violated, system.places[component], old, new, run))
     step = "first step of a replica" if outcome is None else "last step"
     return tuple(dict.fromkeys(found)) or (f"The {step} violates it.",)
 

@@ -73,7 +73,7 @@ class _Case:
 def explain_step(violated: str, replica_id: int, before: Node, after: Node, run: Run) -> Iterator[str]:
     """The sentences that describe the fault in the step of ``replica_id``; none if the fault is not known."""
     case = _Case(replica_id, before.replica, after.replica, after, run)
-    words = _WORDS.get(violated, "")
+    words = SENTENCES.get(violated, "")
     if callable(words):
         yield from words(case)
     elif words and (case.before or "{before." not in words) and (case.after or "{after." not in words):
@@ -142,9 +142,9 @@ def _refused(case: _Case) -> Iterator[str]:
 def _unanswered(case: _Case) -> Iterator[str]:
     role = case.before.role if case.before is not None else None
     change = role.change if isinstance(role, Leader) else None
-    what = (
-        f"The addition of {print_key(change.voter.key)}" if isinstance(change, AddingVoter) else "A removal"
-    )
+    what = "A removal"
+    if isinstance(change, AddingVoter):
+        what = f"The addition of {print_key(change.voter.key)}"
     if any(isinstance(effect, Reply) and effect.to == CLIENT for effect in case.run.effects):
         yield f"{what} was under way at Leader {case.id}; who asked for it is told once more."
     else:
@@ -260,7 +260,7 @@ _CHANGE = (
 
 #: By property a sentence, or a function that gives the sentences. There is none about the state of a replica
 #: that does not run.
-_WORDS: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
+SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     names.QUORUM_STATE_IS_ATOMIC: _torn_quorum_state,
     names.NO_FATAL: "The process of replica {id} exits: {case.node.end}.",
     names.STABLE_LEADERSHIP: _DISTURBED,
@@ -287,8 +287,8 @@ _WORDS: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     ),
     names.VOTE_COMPARES_EPOCH_FIRST: (
         "Replica {id}, whose log ends at offset {before.log.end_offset} of epoch {before.log.last_epoch}, "
-        "grants its vote to replica {found.candidate.id}, whose log ends at offset {found.end_offset} of epoch "
-        "{found.last_epoch}."
+        "grants its vote to replica {found.candidate.id}, whose log ends at offset {found.end_offset} of "
+        "epoch {found.last_epoch}."
     ),
     names.PRE_VOTE_CREATES_NO_EPOCH: "Replica {id} sends a pre-vote for epoch {found.epoch}, which is new.",
     names.PRE_VOTE_HAS_NO_EFFECT: (
