@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kraftcheck.engine.representatives import Represent
     from kraftcheck.reference.config import Problem
     from kraftcheck.systems.guards import Guard
+    from kraftcheck.systems.reading import Form
     from kraftcheck.systems.scenario import Scenario
 
 #: The suffix of the name of a scenario for the run that leads to an initial state.
@@ -194,19 +195,16 @@ class Words(Protocol):
         ...
 
 
-class Files(Protocol):
-    """The JSON of a kind's values in trace files: the types of events and effects, and the encoding and
-    decoding of local states and messages. Decoders raise InputError, with the place in the file.
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The JSON forms of a kind's values in trace files: of tuples of events and of effects, of a component
+    with its local state, and of a message.
     """
 
-    @property
-    def events(self) -> Any: ...
-    @property
-    def effects(self) -> Any: ...
-    def encode_local(self, place: Place, local: Any) -> dict[str, Any]: ...
-    def decode_local(self, data: Any, where: str) -> tuple[Place, Any]: ...
-    def encode_message(self, message: Any) -> dict[str, Any]: ...
-    def decode_message(self, data: Any, where: str) -> Any: ...
+    events: Form
+    effects: Form
+    local: Form
+    message: Form
 
 
 class Liveness(Protocol):

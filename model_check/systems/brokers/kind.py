@@ -11,7 +11,7 @@ from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
 from kraftcheck.reference.config import Problem
 from kraftcheck.systems.brokers import coverage, explain, words
 from kraftcheck.systems.brokers.build import build
-from kraftcheck.systems.brokers.files import BrokerFiles
+from kraftcheck.systems.brokers.files import FILES
 from kraftcheck.systems.brokers.history import History
 from kraftcheck.systems.brokers.liveness import BrokerLiveness
 from kraftcheck.systems.brokers.names import MOST_TICKS, SERVES_BRIEFLY
@@ -56,7 +56,7 @@ class Brokers(Kind):
     projection = ("role", "fenced", "link", "brokers", "registrations", "partition")
     asking = (Wiring.ask,)
     words = BrokerWords()
-    files = BrokerFiles()
+    files = FILES
     liveness = BrokerLiveness()
     variants = BrokerVariants()
     query = Part("query.broker_tables:BROKER_TABLES")

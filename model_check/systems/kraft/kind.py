@@ -15,7 +15,7 @@ from kraftcheck.systems.kind import Kind, Part, Place, Run
 from kraftcheck.systems.kraft import initial_prefix, liveness, node, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.faults import FAULTS
-from kraftcheck.systems.kraft.files import KRaftFiles
+from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight
 from kraftcheck.systems.kraft.node import Execution, Node
@@ -113,7 +113,7 @@ class Replicas(Kind):
         "awaiting", "backing-off", "parked", "shutting-down", "clock",
     )  # fmt: skip
     words = KRaftWords()
-    files = KRaftFiles()
+    files = FILES
     liveness = KRaftLiveness()
     variants = KRaftVariants()
     query = Part("query.replica_tables:BY_FORM")
