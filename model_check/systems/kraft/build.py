@@ -168,19 +168,7 @@ class _Builder:
 
     def _budgets(self) -> dict[str, int]:
         wanted = self.scenario.budgets
-        offered = {
-            "appends": wanted.appends,
-            "crashes": wanted.crashes,
-            "timeouts": wanted.timeouts,
-            "resigns": wanted.resigns,
-            "shutdowns": wanted.shutdowns,
-            "duplicates": wanted.duplicates,
-            "admin": wanted.admin,
-            "wipes": wanted.wipes,
-            "restores": wanted.restores,
-            "snapshots": wanted.snapshots,
-            "ticks": wanted.ticks,
-        }
+        offered = {name: getattr(wanted, name) for name in type(wanted).model_fields if name != "timers"}
         budgets = {name: value for name, value in offered.items() if value}
         budgets = budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
         if len(budgets) > MAX_BUDGETS:
@@ -208,30 +196,8 @@ class _Builder:
         timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
         for word, allowed in choice.timers_at.items():
             timers[int(word)] = frozenset(map(Timer, allowed))
-        return Environment(
-            timers=timers,
-            timely=choice.timely,
-            cut=cut,
-            discovery=choice.discovery,
-            servers=self._servers(),
-            steps=identities_of.admin_steps(self.scenario),
-            listed=self.scenario.admin.order == "listed",
-            asked=frozenset(self.scenario.admin.at or self.ids),
-            admin=index.get("admin"),
-            snapshots=index.get("snapshots"),
-            snapshot_size=choice.snapshot_size,
-            snapshots_anywhere=choice.snapshots == "any",
-            prefix_kept=choice.snapshot_prefix == "kept",
-            describes=self.scenario.admin.describes,
-            ticks=index.get("ticks"),
-            tick=choice.tick,
-            sets_clock_back=choice.clock == "any",
-            appends=index.get("appends"),
-            resigns=index.get("resigns"),
-            shutdowns=index.get("shutdowns"),
-            timeouts=index.get("timeouts"),
-            timer_cost=index.get("timers"),
-        )
+        steps = identities_of.admin_steps(self.scenario)
+        return Environment(choice, self.scenario.admin, index, timers, cut, self._servers(), steps)
 
     def _servers(self) -> tuple[int, ...]:
         """The bootstrap servers; none where the configuration names the voters themselves."""

@@ -213,7 +213,7 @@ def classes_of(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
                 classes.append(_timer(replica, timer.value, strength))
             classes.append(_kind(replica, "back-off over", strength))
             classes.append(_kind(replica, "start", strength))
-            if system.environment.discovery:
+            if system.environment.choice.discovery:
                 classes += [_asks(replica, server, strength) for server in ids if server != replica]
     return classes
 

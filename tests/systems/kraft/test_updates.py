@@ -16,7 +16,7 @@ from kraftcheck.systems.kraft import names, voter_checks
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.checks import leader_violations
 from kraftcheck.systems.kraft.history import History, record
-from kraftcheck.systems.kraft.invariants import AddedVoterHoldsEpoch
+from kraftcheck.systems.kraft.invariants import added_voter_holds_epoch
 from kraftcheck.systems.kraft.labels import Refused
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.node import Execution, Node, execute
@@ -129,7 +129,7 @@ def test_an_addition_is_never_told_that_there_is_no_such_voter() -> None:
 
 
 def test_a_new_voter_holds_the_epoch_in_which_it_was_added() -> None:
-    judge = AddedVoterHoldsEpoch((1, 2))
+    judge = added_voter_holds_epoch((1, 2))
     new, nobody = ReplicaKey(2, "d2"), frozenset[ReplicaKey]()
     leader = (ReplicaKey(1, "d1"), 3, 3, frozenset({new}))
     assert judge.holds((leader, (new, 3, 3, nobody)), None)
