@@ -152,47 +152,27 @@ class BrokenInitialPrefix(InputError):
         self.violations = violations
 
 
-class Words(Protocol):
-    """The values of a kind as text for people."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The values of a kind as text for people.
 
-    @property
-    def legend(self) -> str:
-        """The instructions for reading a trace."""
-        ...
+    ``legend``: the instructions for reading a trace; ``growing``: the fields of the history that only grow,
+    of which a trace shows the new entries; ``following``: fields that follow from others, hidden unless
+    nothing else of the component changed. ``fields`` gives the fields of a local state by name,
+    ``history_fields`` the past that the properties read, ``start_lines`` the fields of a component at the
+    beginning that are not empty, ``label`` a message in a few words, ``short_events`` events in the short
+    form, as they happen to a component, ``describe_effect`` the name of an effect and its description.
+    """
 
-    @property
-    def growing(self) -> frozenset[str]:
-        """The fields of the history that only grow, of which a trace shows the new entries."""
-        ...
-
-    @property
-    def following(self) -> frozenset[str]:
-        """Fields that follow from others: hidden unless nothing else of the component changed."""
-        ...
-
-    def fields(self, local: Any) -> Mapping[str, str]:
-        """The fields of a local state, by name."""
-        ...
-
-    def history_fields(self, history: Any) -> Mapping[str, str]:
-        """The past that the properties read, by name."""
-        ...
-
-    def label(self, message: Any) -> str:
-        """A message in a few words."""
-        ...
-
-    def start_lines(self, local: Any) -> list[str]:
-        """A component at the beginning: its fields that are not empty."""
-        ...
-
-    def short_events(self, events: Sequence[Any], local: Any) -> tuple[str, ...]:
-        """Events in the short form, as they happen to a component."""
-        ...
-
-    def describe_effect(self, effect: Any) -> tuple[str, str]:
-        """The name of an effect, and its description."""
-        ...
+    legend: str
+    growing: frozenset[str]
+    following: frozenset[str]
+    fields: Callable[[Any], Mapping[str, str]]
+    history_fields: Callable[[Any], Mapping[str, str]]
+    label: Callable[[Any], str]
+    start_lines: Callable[[Any], list[str]]
+    short_events: Callable[[Sequence[Any], Any], tuple[str, ...]]
+    describe_effect: Callable[[Any], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,8 +341,3 @@ class Kind(ABC):
 def called(place: Place) -> str:
     """The name of a component in a sentence: ``replica 2``, or its word."""
     return f"replica {place}" if isinstance(place, int) else place
-
-
-def place_of(system: ModelSystem, component: int) -> Place:
-    """The name of a component in traces."""
-    return system.places[component]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from kraftcheck.reference.protocol import Protocol, VoterChanges
 from kraftcheck.reference.voters import majority
@@ -32,27 +32,8 @@ def check(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) 
 
 
 def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
-    replicas, environment = scenario.replicas, scenario.environment
-    named: dict[str, Iterable[int | str]] = {
-        "network.no-pre-vote": scenario.network.no_pre_vote,
-        "replicas.stopped": replicas.stopped,
-        "environment.crashes-at": environment.crashes_at,
-        "environment.wipes-at": environment.wipes_at,
-        "admin.at": scenario.admin.at,
-        "replicas.with-checkpoint": replicas.with_checkpoint,
-        "replicas.auto-join": replicas.auto_join,
-        "replicas.older": replicas.older,
-        "replicas.moved": replicas.moved,
-        "replicas.fresh": replicas.fresh,
-        "replicas.bootstrap-servers": replicas.bootstrap_servers,
-        "replicas.initial-leader": () if replicas.initial_leader is None else (replicas.initial_leader,),
-        "replicas.views": replicas.views,
-        **{f"replicas.views.{word}": view for word, view in replicas.views.items()},
-        "replicas.initial": replicas.initial,
-        "environment.timers-at": environment.timers_at,
-        "protocol.at": scenario.protocol.at,
-    }
-    for key, words in named.items():
+    views = {f"replicas.views.{word}": view for word, view in scenario.replicas.views.items()}
+    for key, words in {**scenario.named, **views}.items():
         for word in words:
             replica_named(scenario, error, key, str(word))
 
@@ -91,14 +72,13 @@ def _check_changes(scenario: KRaftScenario, error: Error) -> None:
 def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
     """The conditions under which idle answers can be left out."""
     environment, budgets = scenario.environment, scenario.budgets
-    timers = {*environment.timers, *(timer for each in environment.timers_at.values() for timer in each)}
     if scenario.network.idle_answers == "left-out" and (
         scenario.network.forgotten == "stay"
         or environment.delayed_fetches
         or budgets.timeouts
         or budgets.duplicates
         or scenario.check.eventually
-        or "update-voter" in timers
+        or "update-voter" in scenario.all_timers
     ):
         raise error(
             "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
@@ -173,9 +153,7 @@ def requested(scenario: KRaftScenario, cut: frozenset[tuple[int, int]], error: E
     """
     check = scenario.check
     for entry in check.eventually:
-        environment = scenario.environment
-        timers = {*environment.timers, *(each for at in environment.timers_at.values() for each in at)}
-        if entry.property == names.FAST_HAND_OVER and "fetch" in timers:
+        if entry.property == names.FAST_HAND_OVER and "fetch" in scenario.all_timers:
             raise error(
                 f"check.eventually: {entry.property} says that nobody waits for a fetch timer; leave 'fetch' "
                 "out of environment.timers"

@@ -70,8 +70,7 @@ def _named(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Repli
 
 def _elections(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:
     """The contradictions with the elections that ``replica`` knows of."""
-    timers = {*scenario.environment.timers}.union(*scenario.environment.timers_at.values())
-    if not timers & {"election", "fetch"}:
+    if not scenario.all_timers & {"election", "fetch"}:
         return  # Without them no voter becomes candidate in an epoch that has had its election.
     voters, role = scenario.replicas.voters, replica.role
     enough = majority(len(voters))
