@@ -1,18 +1,9 @@
 """*Eventually* properties of KRaft: goals on global states, and which actions are fair.
 
-Judged on the whole reachable graph within the bounds, in two ways:
-
-* No fair behaviour within the bounds continues forever without the goal. A step outside the bound on epochs
-  leads to an absorbing state that ends the behaviour: the step remains possible, so that fairness may ask for
-  it.
-* From every state with room for one more election below the bound on epochs, some path of fair steps leads to
-  the goal without leaving the bounds. An election takes the next epoch; after a resignation it takes two, as
-  a Resigned replica skips the next epoch before it becomes candidate in the one after.
-
-The states without that room from which the goal can only lie outside the bound are open; they are counted.
-The network must be large enough to hold every message. Where epochs are relative
-(:mod:`kraftcheck.systems.kraft.relative`) all this holds of representatives, and counterexamples consist of
-real states.
+Judged on the whole reachable graph within the bounds, in two ways (docs/engine.md): no fair behaviour within
+the bounds continues forever without the goal, and from every state with room for one more election below the
+bound on epochs, some path of fair steps leads to the goal within the bounds. Where epochs are relative, all
+this holds of representatives, and counterexamples consist of real states.
 """
 
 from __future__ import annotations

@@ -43,18 +43,7 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario, from_data, shipped
-from tests.systems.kraft.small import changed, shown_again
-
-FINDINGS = {
-    "finding-removed-voter-acknowledges": 4,
-    "finding-wiped-leader": 4,
-    "finding-resigned-leader-unknown": 15,
-}
-
-
-@pytest.mark.parametrize(("name", "steps"), FINDINGS.items())
-def test_findings_are_found_and_can_be_shown_again(name: str, steps: int) -> None:
-    assert shown_again(name) == (names.NO_FATAL, steps)
+from tests.systems.kraft.small import changed
 
 
 def test_a_removal_that_timed_out_leaves_its_leader_in_office() -> None:
