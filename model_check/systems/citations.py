@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
 from kraftcheck import spec
 from kraftcheck.spec import Rule
@@ -40,11 +39,29 @@ def strings_of(source: str) -> Iterator[tuple[str, int]]:
             yield node.value, node.lineno
 
 
-def _sources() -> Iterator[tuple[str, Path]]:
-    """The modules of the reference, ``vote`` or ``brokers/fencing``, with their files, in order."""
-    folder = folder_of(REFERENCE)
+@cache
+def _cited() -> tuple[tuple[str, str, str], ...]:
+    """The citations in the reference in order of modules and lines: rule id, place
+    (``reference/vote.py:59``), and the function around it (``vote.would_grant_vote``), or the module.
+    """
+    folder, found = folder_of(REFERENCE), []
     for file in sorted(folder.rglob("*.py")):
-        yield file.relative_to(folder).with_suffix("").as_posix(), file
+        module = file.relative_to(folder).with_suffix("").as_posix()
+        source = file.read_text(encoding="utf-8")
+        functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+        for text, line in sorted(strings_of(source), key=lambda pair: pair[1]):
+            if looks_like_id(text):
+                around = [node for node in functions if node.lineno <= line <= (node.end_lineno or line)]
+                name = f".{max(around, key=lambda node: node.lineno).name}" if around else ""
+                found.append((text, f"reference/{module}.py:{line}", f"{module}{name}"))
+    return tuple(found)
+
+
+def _by_rule(pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for rule_id, place in pairs:
+        found.setdefault(rule_id, {})[place] = None
+    return {rule_id: tuple(places) for rule_id, places in found.items()}
 
 
 @cache
@@ -52,13 +69,7 @@ def in_reference() -> Mapping[str, tuple[str, ...]]:
     """Rule id → the places that name it (``reference/vote.py:59``), in order. A text that looks like an id is
     listed even if the catalogue has no such rule.
     """
-    found: dict[str, list[str]] = {}
-    for module, file in _sources():
-        lines = strings_of(file.read_text(encoding="utf-8"))
-        for text, line in sorted(lines, key=lambda pair: pair[1]):
-            if looks_like_id(text):
-                found.setdefault(text, []).append(f"reference/{module}.py:{line}")
-    return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
+    return _by_rule((rule_id, place) for rule_id, place, _ in _cited())
 
 
 #: The modules of the reference that no step runs through: the state of a process before its first step, the
@@ -71,29 +82,25 @@ BROKERS = "brokers"
 OUTSIDE_BROKER_STEPS = ("configuration",)
 
 
+def _at(kept: Callable[[str], bool]) -> Mapping[str, tuple[str, ...]]:
+    """Of :func:`in_reference` the rules with places that are ``kept``, with these places."""
+    found = {rule_id: tuple(filter(kept, places)) for rule_id, places in in_reference().items()}
+    return {rule_id: places for rule_id, places in found.items() if places}
+
+
 @cache
 def in_steps() -> Mapping[str, tuple[str, ...]]:
-    """Of :func:`in_reference`, the rules that can decide a step of a replica, with the places."""
+    """The rules that can decide a step of a replica, with the places."""
     outside = (*(f"reference/{module}.py:" for module in OUTSIDE_STEPS), f"reference/{BROKERS}/")
-    found = {
-        rule_id: tuple(place for place in places if not place.startswith(outside))
-        for rule_id, places in in_reference().items()
-    }
-    return {rule_id: places for rule_id, places in found.items() if places}
+    return _at(lambda place: not place.startswith(outside))
 
 
 @cache
 def in_broker_steps() -> Mapping[str, tuple[str, ...]]:
-    """Of :func:`in_reference`, the rules that can decide a step of a broker or of the controller."""
+    """The rules that can decide a step of a broker or of the controller, with the places."""
     folder = f"reference/{BROKERS}/"
     outside = tuple(f"{folder}{module}.py:" for module in OUTSIDE_BROKER_STEPS)
-    found = {
-        rule_id: tuple(
-            place for place in places if place.startswith(folder) and not place.startswith(outside)
-        )
-        for rule_id, places in in_reference().items()
-    }
-    return {rule_id: places for rule_id, places in found.items() if places}
+    return _at(lambda place: place.startswith(folder) and not place.startswith(outside))
 
 
 @cache
@@ -102,16 +109,7 @@ def functions_of_reference() -> Mapping[str, tuple[str, ...]]:
 
     Unlike the lines of :func:`in_reference` these do not change when code moves.
     """
-    found: dict[str, list[str]] = {}
-    for module, file in _sources():
-        source = file.read_text(encoding="utf-8")
-        functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
-        for text, line in sorted(strings_of(source), key=lambda pair: pair[1]):
-            if looks_like_id(text):
-                around = [node for node in functions if node.lineno <= line <= (node.end_lineno or line)]
-                name = f".{max(around, key=lambda node: node.lineno).name}" if around else ""
-                found.setdefault(text, []).append(f"{module}{name}")
-    return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
+    return _by_rule((rule_id, function) for rule_id, _, function in _cited())
 
 
 def problems(rules: Mapping[str, Rule], cited: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
@@ -138,14 +136,12 @@ def in_tests() -> Mapping[str, tuple[str, ...]]:
 
     Other tests use rules only as examples. Empty where there are no tests.
     """
-    root = checkout()
-    found: dict[str, list[str]] = {}
+    root, found = checkout(), []
     for file in sorted((root / "tests" / "reference").rglob("test_*.py")):
         name = file.relative_to(root).as_posix()
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-            for rule_id in _named(line):
-                found.setdefault(rule_id, []).append(f"{name}:{number}")
-    return {rule_id: tuple(dict.fromkeys(places)) for rule_id, places in found.items()}
+            found += [(rule_id, f"{name}:{number}") for rule_id in _named(line)]
+    return _by_rule(found)
 
 
 def _named(line: str) -> Iterable[str]:

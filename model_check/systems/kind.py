@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kraftcheck.engine.representatives import Represent
     from kraftcheck.reference.config import Problem
     from kraftcheck.systems.guards import Guard
+    from kraftcheck.systems.reading import Form
     from kraftcheck.systems.scenario import Scenario
 
 #: The suffix of the name of a scenario for the run that leads to an initial state.
@@ -151,62 +152,39 @@ class BrokenInitialPrefix(InputError):
         self.violations = violations
 
 
-class Words(Protocol):
-    """The values of a kind as text for people."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The values of a kind as text for people.
 
-    @property
-    def legend(self) -> str:
-        """The instructions for reading a trace."""
-        ...
-
-    @property
-    def growing(self) -> frozenset[str]:
-        """The fields of the history that only grow, of which a trace shows the new entries."""
-        ...
-
-    @property
-    def following(self) -> frozenset[str]:
-        """Fields that follow from others: hidden unless nothing else of the component changed."""
-        ...
-
-    def fields(self, local: Any) -> Mapping[str, str]:
-        """The fields of a local state, by name."""
-        ...
-
-    def history_fields(self, history: Any) -> Mapping[str, str]:
-        """The past that the properties read, by name."""
-        ...
-
-    def label(self, message: Any) -> str:
-        """A message in a few words."""
-        ...
-
-    def start_lines(self, local: Any) -> list[str]:
-        """A component at the beginning: its fields that are not empty."""
-        ...
-
-    def short_events(self, events: Sequence[Any], local: Any) -> tuple[str, ...]:
-        """Events in the short form, as they happen to a component."""
-        ...
-
-    def describe_effect(self, effect: Any) -> tuple[str, str]:
-        """The name of an effect, and its description."""
-        ...
-
-
-class Files(Protocol):
-    """The JSON of a kind's values in trace files: the types of events and effects, and the encoding and
-    decoding of local states and messages. Decoders raise InputError, with the place in the file.
+    ``legend``: the instructions for reading a trace; ``growing``: the fields of the history that only grow,
+    of which a trace shows the new entries; ``following``: fields that follow from others, hidden unless
+    nothing else of the component changed. ``fields`` gives the fields of a local state by name,
+    ``history_fields`` the past that the properties read, ``start_lines`` the fields of a component at the
+    beginning that are not empty, ``label`` a message in a few words, ``short_events`` events in the short
+    form, as they happen to a component, ``describe_effect`` the name of an effect and its description.
     """
 
-    @property
-    def events(self) -> Any: ...
-    @property
-    def effects(self) -> Any: ...
-    def encode_local(self, place: Place, local: Any) -> dict[str, Any]: ...
-    def decode_local(self, data: Any, where: str) -> tuple[Place, Any]: ...
-    def encode_message(self, message: Any) -> dict[str, Any]: ...
-    def decode_message(self, data: Any, where: str) -> Any: ...
+    legend: str
+    growing: frozenset[str]
+    following: frozenset[str]
+    fields: Callable[[Any], Mapping[str, str]]
+    history_fields: Callable[[Any], Mapping[str, str]]
+    label: Callable[[Any], str]
+    start_lines: Callable[[Any], list[str]]
+    short_events: Callable[[Sequence[Any], Any], tuple[str, ...]]
+    describe_effect: Callable[[Any], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The JSON forms of a kind's values in trace files: of tuples of events and of effects, of a component
+    with its local state, and of a message.
+    """
+
+    events: Form
+    effects: Form
+    local: Form
+    message: Form
 
 
 class Liveness(Protocol):
@@ -363,8 +341,3 @@ class Kind(ABC):
 def called(place: Place) -> str:
     """The name of a component in a sentence: ``replica 2``, or its word."""
     return f"replica {place}" if isinstance(place, int) else place
-
-
-def place_of(system: ModelSystem, component: int) -> Place:
-    """The name of a component in traces."""
-    return system.places[component]

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -41,6 +41,9 @@ MOST_IN_FLIGHT = 12
 #: The instruction to the user for a bad scenario file.
 HINT = "see docs/scenarios.md"
 
+T = TypeVar("T")
+#: A list in a file, of values of one type.
+Listed = Annotated[tuple[T, ...], Field(strict=False)]
 Budget = Annotated[int, Field(ge=0, le=50)]
 NAME = r"[a-z0-9][a-z0-9-]{0,60}"
 Name = Annotated[str, spelled(NAME, "a name: small letters, digits and '-', such as 'two-voters'")]
@@ -48,9 +51,11 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 
 class Table(BaseModel):
-    """A table of a scenario file: no key but those of its class."""
+    """A table of a scenario file: no key but those of its class, written with hyphens."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, alias_generator=lambda name: name.replace("_", "-")
+    )
 
 
 class Budgets(Table):
@@ -97,11 +102,11 @@ class Check(Table):
     "Follower->Prospective"; ``eventually`` properties.
     """
 
-    properties: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    only: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    without: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    goals: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
+    properties: Listed[str] = ()
+    only: Listed[str] = ()
+    without: Listed[str] = ()
+    goals: Listed[str] = ()
+    eventually: Listed[Eventually] = ()
 
     @model_validator(mode="after")
     def _coherent(self) -> Check:
@@ -129,10 +134,10 @@ class Expected(Table):
     """
 
     verdict: Annotated[Literal["holds", "violated"], Field(examples=["holds"])]
-    violates: Annotated[tuple[Annotated[str, AfterValidator(catalogued)], ...], Field(strict=False)] = ()
+    violates: Listed[Annotated[str, AfterValidator(catalogued)]] = ()
     steps: Annotated[int, Field(ge=0)] | None = None
     states: Annotated[int, Field(ge=1)] | None = None
-    covers: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    covers: Listed[Text] = ()
 
     @model_validator(mode="after")
     def _coherent(self) -> Expected:
@@ -151,11 +156,8 @@ class Scenario(Table):
 
     name: Annotated[Name, Field(examples=["two-voters"])]
     about: Annotated[Text, Field(examples=["Two voters elect a leader"])]
-    source: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    tags: Annotated[
-        tuple[Literal["ci", "large", "reference-explorer", "nightly", "bench", "mutants", "finding"], ...],
-        Field(strict=False),
-    ] = ()
+    source: Listed[str] = ()
+    tags: Listed[Literal["ci", "large", "reference-explorer", "nightly", "bench", "mutants", "finding"]] = ()
     network: NetworkChoice = NetworkChoice()
     budgets: Budgets = Budgets()
     check: Check = Check()

@@ -8,7 +8,7 @@ from typing import cast
 
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, Violation
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.kind import Flying, ModelSystem, Step, place_of
+from kraftcheck.systems.kind import Flying, ModelSystem, Step
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces.model import Finding, Trace, TraceError, TraceStep
@@ -142,7 +142,7 @@ def step_of(system: ModelSystem, taken: Taken, number: int) -> TraceStep:
     detail = details(system, before, path)
     model = kind_of(system)
     runs = () if detail is None else model.runs(detail, before.locals[path.component])
-    replica = place_of(system, path.component)
+    replica = system.places[path.component]
     outcome = taken.step.outcome
     message = cast(Flying | None, path.message)
     if outcome is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,20 +21,21 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.printable import json_text
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kind import Files, Flying, Place, Run
+from kraftcheck.systems.kind import Files, Run
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.reading import (
-    Reader,
-    flag,
+    FLAG,
+    NUMBER,
+    PLACE,
+    TEXT,
+    Form,
+    fields,
     items,
     keys,
-    number,
     optional,
-    place,
     refuse,
+    row,
     show,
-    text,
-    value,
     word,
 )
 from kraftcheck.traces.model import Change, Finding, Trace, TraceStep
@@ -45,7 +46,6 @@ _KEYS = (
     "format", "version", "digest", "scenario", "property", "reasons", "path", "loop", "initial", "nodes",
     "in_flight", "budgets", "steps",
 )  # fmt: skip
-_KINDS = ("deliver", "act", "lose")
 
 
 # Writing.
@@ -58,21 +58,16 @@ def dumps(trace: Trace, *, indent: int | None = 1) -> str:
 
 def encode(trace: Trace) -> dict[str, Json]:
     """``trace`` as JSON data."""
-    files = kind_of(trace.scenario).files
     scenario = scenario_data(trace.scenario)
+    forms = _forms(kind_of(trace.scenario).files)
+    beginning = {key: forms[key].write(getattr(trace, key)) for key in forms if key not in _FINDING}
     return {
         "format": FORMAT,
         "version": VERSION,
         "digest": _digest(scenario, trace.property),
         "scenario": scenario,
         **encode_finding(trace.finding),
-        "path": list(trace.path),
-        "loop": trace.loop,
-        "initial": trace.initial,
-        "nodes": _encode_nodes(trace.nodes, files),
-        "in_flight": _encode_messages(trace.in_flight, files),
-        "budgets": _encode_budgets(trace.budgets),
-        "steps": [encode_step(step, files) for step in trace.steps],
+        **beginning,
     }
 
 
@@ -94,58 +89,75 @@ def scenario_data(chosen: scenario.Scenario) -> dict[str, Json]:
     return cast(dict[str, Json], chosen.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
-def encode_step(step: TraceStep, files: Files) -> dict[str, Json]:
-    """A step as JSON data; ``files`` belongs to the model of the scenario."""
+def encode_step(step: TraceStep, files: Files) -> Json:
+    """A step as JSON data; ``files`` belongs to the kind of the scenario."""
+    return _step(files).write(step)
+
+
+# The forms of the parts, for writing and reading.
+
+
+_CHANGE = fields(Change, replica=optional(PLACE), field=TEXT, before=TEXT, after=TEXT)
+_BUDGET = row(name=TEXT, left=NUMBER)
+_FINDING = ("property", "reasons")
+
+
+def _forms(files: Files) -> dict[str, Form]:
+    """By key the forms of the parts of a trace, except its scenario."""
     return {
-        "number": step.number,
-        "replica": step.replica,
-        "kind": step.kind,
-        "action": step.action,
-        "option": step.option,
-        "choice": step.choice,
-        "duplicate": step.duplicate,
-        "message": None if step.message is None else files.encode_message(step.message),
-        "runs": [_encode_run(run, files) for run in step.runs],
-        "changes": _encode_changes(step.changes),
-        "nodes": _encode_nodes(step.nodes, files),
-        "sent": _encode_messages(step.sent, files),
-        "lost": _encode_messages(step.lost, files),
-        "forgotten": _encode_messages(step.forgotten, files),
-        "in_flight": _encode_messages(step.in_flight, files),
-        "history": _encode_changes(step.history),
-        "budgets": _encode_budgets(step.budgets),
-        "violations": list(step.violations),
+        "property": optional(TEXT),
+        "reasons": items(TEXT),
+        "path": items(NUMBER),
+        "loop": optional(NUMBER),
+        "initial": NUMBER,
+        "nodes": items(files.local),
+        "in_flight": items(files.message),
+        "budgets": items(_BUDGET),
+        "steps": items(_step(files)),
     }
 
 
-def _encode_run(run: Run, files: Files) -> Json:
-    return {
-        "start": run.start,
-        "events": codec.encode(run.events, files.events),
-        "short": list(run.short),
-        "rules": list(run.rules),
-        "effects": codec.encode(run.effects, files.effects),
-        "completed": run.completed,
-    }
+@cache
+def _step(files: Files) -> Form:
+    messages = items(files.message)
+    run = fields(
+        Run,
+        start=FLAG,
+        events=files.events,
+        short=items(TEXT),
+        rules=items(TEXT),
+        effects=files.effects,
+        completed=NUMBER,
+    )
+    return fields(
+        TraceStep,
+        number=NUMBER,
+        replica=PLACE,
+        kind=word("deliver", "act", "lose"),
+        action=TEXT,
+        option=NUMBER,
+        choice=NUMBER,
+        duplicate=FLAG,
+        message=optional(files.message),
+        runs=items(Form(run.write, lambda data, where: _coherent(run.read(data, where), where))),
+        changes=items(_CHANGE),
+        nodes=items(files.local),
+        sent=messages,
+        lost=messages,
+        forgotten=messages,
+        in_flight=messages,
+        history=items(_CHANGE),
+        budgets=items(_BUDGET),
+        violations=items(TEXT),
+    )
 
 
-def _encode_changes(changes: Sequence[Change]) -> Json:
-    return [
-        {"replica": each.replica, "field": each.field, "before": each.before, "after": each.after}
-        for each in changes
-    ]
-
-
-def _encode_budgets(budgets: Sequence[tuple[str, int]]) -> Json:
-    return [{"name": name, "left": left} for name, left in budgets]
-
-
-def _encode_nodes(nodes: Sequence[tuple[Place, Any]], files: Files) -> Json:
-    return [files.encode_local(place, node) for place, node in nodes]
-
-
-def _encode_messages(messages: Sequence[Flying], files: Files) -> Json:
-    return [files.encode_message(message) for message in messages]
+def _coherent(run: Run, where: str) -> Run:
+    if not run.start and not run.events:
+        refuse(f"{where}.events", "at least one event unless the process starts", "none")
+    if run.completed > len(run.effects):
+        refuse(f"{where}.completed", f"at most {len(run.effects)}", str(run.completed))
+    return run
 
 
 # Reading.
@@ -171,26 +183,16 @@ def decode(data: Json, where: str = "trace") -> Trace:
             f"{where}: this is version {show(version)} of the format, and only version {VERSION} can be "
             "read; make the trace again with 'kraftcheck check'."
         )
-    given = keys(data, where, dict.fromkeys(_KEYS, _as_it_is))
+    as_it_is = Form(lambda value: value, lambda data, where: data)
+    given = keys(data, where, dict.fromkeys(_KEYS, as_it_is))
     if given["digest"] != _digest(given["scenario"], given["property"]):
         raise InputError(
             f"{where}: the digest is that of another scenario or property, so one of them was changed after "
             "the trace was made; make the trace again with 'kraftcheck check'."
         )
     chosen = _scenario(given["scenario"], f"{where}.scenario")
-    files = kind_of(chosen).files
-    readers: dict[str, Reader[Any]] = {
-        "property": optional(text),
-        "reasons": items(text),
-        "path": items(number),
-        "loop": optional(number),
-        "initial": number,
-        "nodes": items(files.decode_local),
-        "in_flight": items(files.decode_message),
-        "budgets": items(_budget),
-        "steps": items(_step(files)),
-    }
-    found = {key: read(given[key], f"{where}.{key}") for key, read in readers.items()}
+    forms = _forms(kind_of(chosen).files)
+    found = {key: form.read(given[key], f"{where}.{key}") for key, form in forms.items()}
     trace = Trace(
         chosen,
         found["initial"],
@@ -230,72 +232,7 @@ def _require_coherent(trace: Trace, path: tuple[int, ...], reasons: tuple[str, .
             refuse(f"{place}.message", "a message, except for an act", "the opposite")
 
 
-def _as_it_is(data: Json, where: str) -> Json:
-    return data
-
-
 def _scenario(data: Json, where: str) -> scenario.Scenario:
     if not isinstance(data, dict):
         refuse(where, "an object", show(data))
     return scenario.from_data(cast(dict[str, Any], data), where)
-
-
-def _step(files: Files) -> Reader[TraceStep]:
-    messages = items(files.decode_message)
-    readers: dict[str, Reader[Any]] = {
-        "number": number,
-        "replica": place,
-        "kind": word(_KINDS),
-        "action": text,
-        "option": number,
-        "choice": number,
-        "duplicate": flag,
-        "message": optional(files.decode_message),
-        "runs": items(_run(files)),
-        "changes": items(_change),
-        "nodes": items(files.decode_local),
-        "sent": messages,
-        "lost": messages,
-        "forgotten": messages,
-        "in_flight": messages,
-        "history": items(_change),
-        "budgets": items(_budget),
-        "violations": items(text),
-    }
-    return lambda data, where: TraceStep(**keys(data, where, readers))
-
-
-def _run(files: Files) -> Reader[Run]:
-    readers: dict[str, Reader[Any]] = {
-        "start": flag,
-        "events": value(files.events),
-        "short": items(text),
-        "rules": items(text),
-        "effects": value(files.effects),
-        "completed": number,
-    }
-
-    def read_run(data: Json, where: str) -> Run:
-        found = keys(data, where, readers)
-        if not found["start"] and not found["events"]:
-            refuse(f"{where}.events", "at least one event unless the process starts", "none")
-        if found["completed"] > len(found["effects"]):
-            refuse(f"{where}.completed", f"at most {len(found['effects'])}", str(found["completed"]))
-        return Run(**found)
-
-    return read_run
-
-
-def _change(data: Json, where: str) -> Change:
-    readers: dict[str, Reader[Any]] = {
-        "replica": optional(place),
-        "field": text,
-        "before": text,
-        "after": text,
-    }
-    return Change(**keys(data, where, readers))
-
-
-def _budget(data: Json, where: str) -> tuple[str, int]:
-    found = keys(data, where, {"name": text, "left": number})
-    return found["name"], found["left"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.systems.kind import Flying, ModelSystem
+from kraftcheck.systems.kind import ModelSystem
 from kraftcheck.traces.model import TraceError
 
 
@@ -70,7 +70,7 @@ class Walk:
                 return self.take(option)
         raise TraceError(f"step {self.number}: the reference does not offer {path.kind} at {path.component}")
 
-    def find(self, action: str, message: Flying | None, choice: int | None, duplicate: bool) -> int:
+    def find(self, action: str, message: object, choice: int | None, duplicate: bool) -> int:
         """The index of the step called ``action`` on ``message``; ``choice`` decides between several of them.
 
         Raises TraceError where there is none, and where there are several and ``choice`` is none of them.
@@ -78,9 +78,7 @@ class Walk:
         found = [
             option
             for option, step in enumerate(self.options())
-            if name_of(step) == action
-            and _is(step.path.message, message)
-            and step.path.duplicate == duplicate
+            if name_of(step) == action and step.path.message == message and step.path.duplicate == duplicate
         ]
         exact = [option for option in found if self.options()[option].path.choice == choice]
         if not exact and len(found) > 1:
@@ -95,7 +93,3 @@ def name_of(step: Step) -> str:
     if step.outcome is None:
         return f"loss of {step.path.message}"
     return str(step.outcome.action)
-
-
-def _is(one: object, other: object) -> bool:
-    return one == other

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kraftcheck.reference.disk import Disk
@@ -11,7 +10,6 @@ from kraftcheck.reference.events import Event
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
-from kraftcheck.systems.kraft.node import listening
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +41,8 @@ class Asking:
     def __call__(
         self, protocol: Protocol, replica: Replica, happened: Event | Disk, outcome: Outcome
     ) -> None:
-        """Take in a step, or with a disk a start; see :data:`kraftcheck.systems.kraft.node.Listener`."""
+        """Take in a step, or with a disk a start; see :data:`kraftcheck.systems.kraft.wiring.Listener`."""
         key = (protocol, replica, happened)
         if key not in self._found:
             event, disk = (None, happened) if isinstance(happened, Disk) else (happened, None)
             self._found[key] = Asked(protocol, replica, event, disk, outcome)
-
-
-@contextmanager
-def asking() -> Iterator[Asking]:
-    """The questions of nodes to the reference in this process, while the context lasts."""
-    found = Asking()
-    with listening(found):
-        yield found

@@ -21,7 +21,7 @@ from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import form, functions, message_cases, messages, sequences, situations
 from kraftcheck.vectors import vector as vectors
-from kraftcheck.vectors.asked import Asked, asking
+from kraftcheck.vectors.asked import Asked, Asking
 from kraftcheck.vectors.candidate import Candidate, Candidates, tie
 from kraftcheck.vectors.outcomes import SEPARATOR, features
 
@@ -63,15 +63,15 @@ class Replicas:
 
 def _of_scenario(chosen: Scenario, max_states: int) -> Iterator[Candidate]:
     scenario = of_replicas(chosen, "a set of vectors of replicas")
-    with asking() as found:
-        try:
-            system = build(scenario)
-        except BrokenInitialPrefix as broken:
-            system, violations = cast(KRaftSystem, broken.system), broken.violations
-        else:
-            if scenario.reduction.symmetry:
-                symmetric(system, scenario)
-            violations = explore(system, threads=1, limits=Limits(max_states=max_states)).violations
+    found = Asking()
+    try:
+        system = build(scenario, listener=found)
+    except BrokenInitialPrefix as broken:
+        system, violations = cast(KRaftSystem, broken.system), broken.violations
+    else:
+        if scenario.reduction.symmetry:
+            symmetric(system, scenario)
+        violations = explore(system, threads=1, limits=Limits(max_states=max_states)).violations
     yield from map(_step, found)
     driven = [*sequences.covering(scenario)]
     if scenario.replicas.initial_leader is None:

@@ -70,7 +70,7 @@ def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
     """The system is described by ``engine/system.py`` alone. Judging liveness needs a graph as well; the run
     that leads to a scenario's initial state needs the steps of a system, in which messages have an order.
     """
-    whole = frozenset({"liveness.py", "wanted.py", "fairness.py", "alike.py", "kind.py"})
+    whole = frozenset({"liveness.py", "wanted.py", "kind.py"})
     steps = ("/initial_prefix.py", "/relative.py")
     wrong = [
         (path, name)

@@ -54,7 +54,12 @@ def test_rules_and_effects_are_those_of_the_reference() -> None:
         (run,) = step.runs
         before = nodes[step.replica].replica
         assert before is not None
-        again = execute(system.protocols[system.wiring.component(step.replica)], before, run.events[0])
+        again = execute(
+            system.wiring,
+            system.protocols[system.wiring.component(step.replica)],
+            before,
+            run.events[0],
+        )
         assert (again.events, again.rules, again.effects) == (run.events, run.rules, run.effects)
         nodes |= dict(step.nodes)
         assert again.replica == nodes[step.replica].replica

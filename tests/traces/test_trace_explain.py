@@ -15,7 +15,7 @@ from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.build import build as build_system
 from kraftcheck.systems.kraft.explain import explain
-from kraftcheck.systems.kraft.explain_steps import _EXPLAINERS
+from kraftcheck.systems.kraft.explain_steps import SENTENCES
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Truncated, Voted
 from kraftcheck.systems.kraft.node import Node
@@ -131,7 +131,7 @@ def test_every_property_has_words() -> None:
         names.TRUNCATION_KEEPS_COMMITTED, names.COMMITS_OWN_EPOCH, names.STATE_MACHINE_SAFETY,
         names.STABLE_LEADERSHIP, names.REFUSAL_TELLS_COMMITTED_SET, names.REFUSAL_IS_UP_TO_DATE,
     }  # fmt: skip
-    assert of_states | of_history | set(_EXPLAINERS) >= set(
+    assert of_states | of_history | set(SENTENCES) >= set(
         names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST
     )
     leader = cast(Node, START.locals[0]).replica

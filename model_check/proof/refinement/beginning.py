@@ -24,8 +24,8 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.initial_prefix import InitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.outcomes import restart
 from kraftcheck.systems.kraft.scenario import KRaftScenario
-from kraftcheck.systems.kraft.starts import restart
 from kraftcheck.systems.kraft.step import Step
 from kraftcheck.systems.kraft.system import KRaftSystem
 

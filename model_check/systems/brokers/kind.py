@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from kraftcheck.engine.system import GlobalState, Outcome
 from kraftcheck.reference.brokers.configuration import problems
@@ -11,7 +11,7 @@ from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
 from kraftcheck.reference.config import Problem
 from kraftcheck.systems.brokers import coverage, explain, words
 from kraftcheck.systems.brokers.build import build
-from kraftcheck.systems.brokers.files import BrokerFiles
+from kraftcheck.systems.brokers.files import FILES
 from kraftcheck.systems.brokers.history import History
 from kraftcheck.systems.brokers.liveness import BrokerLiveness
 from kraftcheck.systems.brokers.names import MOST_TICKS, SERVES_BRIEFLY
@@ -23,23 +23,7 @@ from kraftcheck.systems.brokers.switches import BrokerVariants
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.brokers.wiring import Wiring
 from kraftcheck.systems.guards import Guard, guards_of_brokers
-from kraftcheck.systems.kind import Kind, Part, Run
-
-
-class BrokerWords:
-    """See :class:`kraftcheck.systems.kind.Words`."""
-
-    legend = words.LEGEND
-    growing: frozenset[str] = frozenset()
-    following: frozenset[str] = frozenset({"awaiting"})
-    fields = staticmethod(words.fields)
-    history_fields = staticmethod(words.history_fields)
-    label = staticmethod(words.label)
-    start_lines = staticmethod(words.start_lines)
-    describe_effect = staticmethod(words.describe_effect)
-
-    def short_events(self, events: Sequence[Any], local: Any) -> tuple[str, ...]:
-        return tuple(map(words.short_event, events))
+from kraftcheck.systems.kind import Kind, Part, Run, Words
 
 
 class Brokers(Kind):
@@ -55,8 +39,18 @@ class Brokers(Kind):
     fields = words.FIELDS
     projection = ("role", "fenced", "link", "brokers", "registrations", "partition")
     asking = (Wiring.ask,)
-    words = BrokerWords()
-    files = BrokerFiles()
+    words = Words(
+        legend=words.LEGEND,
+        growing=frozenset(),
+        following=frozenset({"awaiting"}),
+        fields=words.fields,
+        history_fields=words.history_fields,
+        label=words.label,
+        start_lines=words.start_lines,
+        short_events=lambda events, local: tuple(map(words.short_event, events)),
+        describe_effect=words.describe_effect,
+    )
+    files = FILES
     liveness = BrokerLiveness()
     variants = BrokerVariants()
     query = Part("query.broker_tables:BROKER_TABLES")

@@ -10,7 +10,7 @@ from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states, properties
+from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
 from kraftcheck.systems.kraft.environment import Environment
@@ -19,26 +19,31 @@ from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import Bounds, KRaftSystem
-from kraftcheck.systems.kraft.wiring import Wiring
+from kraftcheck.systems.kraft.wiring import Listener, Wiring
 
 #: The engine keeps no more counters in a state.
 MAX_BUDGETS = 7
 
 
-def build(scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False) -> KRaftSystem:
+def build(
+    scenario: KRaftScenario,
+    where: str | None = None,
+    *,
+    absorbs: bool = False,
+    listener: Listener | None = None,
+) -> KRaftSystem:
     """The system of ``scenario``; ``absorbs``: see :class:`~kraftcheck.systems.kraft.system.KRaftSystem`.
+    ``listener`` receives every question to the reference.
 
     Raises InputError where the scenario contradicts itself, and BrokenInitialPrefix where the run that
     leads to ``replicas.initial-leader`` violates a property.
     """
-    return _Builder(scenario, where or scenario.file, absorbs).build()
+    return _Builder(scenario, where or scenario.file, absorbs, listener).build()
 
 
 class _Builder:
-    def __init__(self, scenario: KRaftScenario, where: str, absorbs: bool) -> None:
-        self.scenario = scenario
-        self.absorbs = absorbs
-        self.where = where
+    def __init__(self, scenario: KRaftScenario, where: str, absorbs: bool, listener: Listener | None) -> None:
+        self.scenario, self.where, self.absorbs, self.listener = scenario, where, absorbs, listener
         self.ids = scenario.replicas.everybody
 
     def build(self) -> KRaftSystem:
@@ -74,7 +79,7 @@ class _Builder:
             network,
             Bounds(scenario.bounds.max_epoch),
             budgets,
-            properties.requested(scenario, cut, self._error),
+            consistency.requested(scenario, cut, self._error),
             tuple(goal for goal in scenario.check.goals if goal not in reached),
             identities_of.voters_of(scenario).keys,
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
@@ -122,6 +127,7 @@ class _Builder:
             ),
             any_order=scenario.environment.sends == "any-order",
             idle_left_out=scenario.network.idle_answers == "left-out",
+            listener=self.listener,
         )
 
     def _run_initial_prefix(self, system: KRaftSystem, leader: int) -> None:
@@ -131,7 +137,7 @@ class _Builder:
         replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
         way = InitialPrefix(
-            _Builder(prefix_scenario, self.where, absorbs=False).build(),
+            _Builder(prefix_scenario, self.where, False, self.listener).build(),
             [component for component, replica in enumerate(self.ids) if replica not in idle],
             judged=self.scenario.check.initial_prefix,
         )
@@ -162,19 +168,7 @@ class _Builder:
 
     def _budgets(self) -> dict[str, int]:
         wanted = self.scenario.budgets
-        offered = {
-            "appends": wanted.appends,
-            "crashes": wanted.crashes,
-            "timeouts": wanted.timeouts,
-            "resigns": wanted.resigns,
-            "shutdowns": wanted.shutdowns,
-            "duplicates": wanted.duplicates,
-            "admin": wanted.admin,
-            "wipes": wanted.wipes,
-            "restores": wanted.restores,
-            "snapshots": wanted.snapshots,
-            "ticks": wanted.ticks,
-        }
+        offered = {name: getattr(wanted, name) for name in type(wanted).model_fields if name != "timers"}
         budgets = {name: value for name, value in offered.items() if value}
         budgets = budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
         if len(budgets) > MAX_BUDGETS:
@@ -202,30 +196,8 @@ class _Builder:
         timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
         for word, allowed in choice.timers_at.items():
             timers[int(word)] = frozenset(map(Timer, allowed))
-        return Environment(
-            timers=timers,
-            timely=choice.timely,
-            cut=cut,
-            discovery=choice.discovery,
-            servers=self._servers(),
-            steps=identities_of.admin_steps(self.scenario),
-            listed=self.scenario.admin.order == "listed",
-            asked=frozenset(self.scenario.admin.at or self.ids),
-            admin=index.get("admin"),
-            snapshots=index.get("snapshots"),
-            snapshot_size=choice.snapshot_size,
-            snapshots_anywhere=choice.snapshots == "any",
-            prefix_kept=choice.snapshot_prefix == "kept",
-            describes=self.scenario.admin.describes,
-            ticks=index.get("ticks"),
-            tick=choice.tick,
-            sets_clock_back=choice.clock == "any",
-            appends=index.get("appends"),
-            resigns=index.get("resigns"),
-            shutdowns=index.get("shutdowns"),
-            timeouts=index.get("timeouts"),
-            timer_cost=index.get("timers"),
-        )
+        steps = identities_of.admin_steps(self.scenario)
+        return Environment(choice, self.scenario.admin, index, timers, cut, self._servers(), steps)
 
     def _servers(self) -> tuple[int, ...]:
         """The bootstrap servers; none where the configuration names the voters themselves."""

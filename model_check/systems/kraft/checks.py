@@ -15,25 +15,38 @@ from kraftcheck.reference.effects import (
     AppendBatch,
     ArmTimer,
     Effect,
+    Fatal,
     HighWatermark,
     Persist,
+    Reply,
     Send,
     Transition,
     Truncate,
 )
+from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.messages import FetchRequest, VoteRequest
+from kraftcheck.reference.messages import (
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    Request,
+    Response,
+    UpdateRaftVoterRequest,
+    VoteRequest,
+)
 from kraftcheck.reference.protocol import Protocol, StateMachine
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
-from kraftcheck.systems.kraft import leader_checks, names
+from kraftcheck.systems.kraft import membership, names, voter_checks
+from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.node import Execution, Node
+from kraftcheck.systems.kraft.wiring import Wiring
 
 
-def violations(
+def step_violations(
     protocol: Protocol, before: Replica, event: Event | None, execution: Execution, after: Node
 ) -> tuple[str, ...]:
     """The names of the properties that a whole step violates.
@@ -44,7 +57,7 @@ def violations(
     if after.replica is not None:
         found += _state_violations(after.replica, after)
         found += _role_violations(before, event, after.replica)
-        found += leader_checks.violations(before, event, execution)
+        found += leader_violations(before, event, execution)
         found += _change_violations(before, after.replica)
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
@@ -280,3 +293,82 @@ def _appends_first(execution: Execution) -> bool:
     """Whether the leader appends before its high watermark moves: the only voter needs no fetch for that."""
     shown = (effect for effect in execution.effects if isinstance(effect, AppendBatch | HighWatermark))
     return isinstance(next(shown, None), AppendBatch)
+
+
+def leader_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
+    """The names of the properties that a step violates; ``event`` is ``None`` for a restart."""
+    after = execution.replica
+    if isinstance(after.role, Resigned) and after.parked:
+        yield names.RESIGNED_KEEPS_NOBODY_WAITING
+    if isinstance(before.role, Leader) and isinstance(event, RequestReceived):
+        sender = _sender(event.request)
+        rearmed = execution.arms(Timer.CHECK_QUORUM)
+        if rearmed and sender is not None:
+            heard = _heard_from(before.voters.keys, before.role.contacts, (before.key, sender))
+            if 2 * heard <= len(before.voters):
+                yield names.CHECK_QUORUM_NEEDS_MAJORITY
+        contacts = after.role.contacts if isinstance(after.role, Leader) else ()
+        if rearmed and contacts:
+            # A voter counted this time would be counted again without having been heard from.
+            yield names.CHECK_QUORUM_NEEDS_MAJORITY
+        counted = rearmed or not set(contacts) <= set(before.role.contacts)
+        if counted and (_is_refused(event, execution) or _epoch_of(event.request) != before.epoch):
+            yield names.CHECK_QUORUM_NEEDS_MAJORITY
+
+
+def _sender(request: Request) -> ReplicaKey | None:
+    """The voter that keeps a leader in office by ``request``."""
+    if isinstance(request, FetchRequest | FetchSnapshotRequest):
+        return request.replica
+    return request.voter if isinstance(request, UpdateRaftVoterRequest) else None
+
+
+def _epoch_of(request: Request) -> int | None:
+    if isinstance(request, FetchRequest | FetchSnapshotRequest | UpdateRaftVoterRequest):
+        return request.epoch
+    return None
+
+
+def _is_refused(event: RequestReceived, execution: Execution) -> bool:
+    """Whether the sender received an answer without any of the requested data."""
+    replies = (effect for effect in execution.effects if isinstance(effect, Reply))
+    answers = [reply.response for reply in replies if reply.to == event.source]
+    return bool(answers) and all(map(_is_refusal, answers))
+
+
+def _is_refusal(response: Response) -> bool:
+    """Whether a response is an error, or sends the fetcher elsewhere instead of giving it records."""
+    if isinstance(response, FetchResponse) and (response.diverging or response.snapshot) is not None:
+        return True
+    error = getattr(response, "partition_error", ErrorCode.NONE)
+    return error is not ErrorCode.NONE or response.error is not ErrorCode.NONE
+
+
+def _heard_from(voters: Keys, contacts: tuple[int, ...], keys: Keys) -> int:
+    """How many of ``voters`` are among ``keys`` or the ``contacts``, of which a leader keeps the ids."""
+    return sum(
+        entry.id in contacts or any(membership.matches(entry, key) for key in keys) for entry in voters
+    )
+
+
+def violations(
+    wiring: Wiring,
+    protocol: Protocol,
+    before: Replica,
+    event: Event | None,
+    execution: Execution,
+    after: Node,
+) -> tuple[str, ...]:
+    """The names of the properties of single steps that are violated; ``event`` is ``None`` for a start."""
+    found = step_violations(protocol, before, event, execution, after)
+    if isinstance(after.died, Fatal) and is_ignored(wiring, after.died):
+        found = tuple(name for name in found if name != names.NO_FATAL)
+    if wiring.origin is None:
+        return found
+    changing = voter_checks.violations(protocol, before, event, execution, after)
+    return tuple(dict.fromkeys((*found, *changing)))
+
+
+def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
+    """Whether an exit of a process with ``fatal`` shows a fault that a finding has shown already."""
+    return fatal.reason in wiring.ignored_fatals

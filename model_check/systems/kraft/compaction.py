@@ -26,7 +26,7 @@ from kraftcheck.reference.messages import FetchResponse
 from kraftcheck.reference.types import Meaning
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.numbers import OFFSETS, changed
+from kraftcheck.systems.kraft.rebuilding import OFFSETS, changed
 
 T = TypeVar("T")
 Batches = tuple[Batch, ...]

@@ -1,11 +1,13 @@
-"""Whether the keys of a scenario go with each other."""
+"""Whether the keys of a scenario go with each other, and the properties that it asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from kraftcheck.reference.protocol import Protocol, VoterChanges
-from kraftcheck.systems.kraft.properties import Error
+from kraftcheck.reference.voters import majority
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 
@@ -30,27 +32,8 @@ def check(scenario: KRaftScenario, protocols: Sequence[Protocol], error: Error) 
 
 
 def _check_who_is_named(scenario: KRaftScenario, error: Error) -> None:
-    replicas, environment = scenario.replicas, scenario.environment
-    named: dict[str, Iterable[int | str]] = {
-        "network.no-pre-vote": scenario.network.no_pre_vote,
-        "replicas.stopped": replicas.stopped,
-        "environment.crashes-at": environment.crashes_at,
-        "environment.wipes-at": environment.wipes_at,
-        "admin.at": scenario.admin.at,
-        "replicas.with-checkpoint": replicas.with_checkpoint,
-        "replicas.auto-join": replicas.auto_join,
-        "replicas.older": replicas.older,
-        "replicas.moved": replicas.moved,
-        "replicas.fresh": replicas.fresh,
-        "replicas.bootstrap-servers": replicas.bootstrap_servers,
-        "replicas.initial-leader": () if replicas.initial_leader is None else (replicas.initial_leader,),
-        "replicas.views": replicas.views,
-        **{f"replicas.views.{word}": view for word, view in replicas.views.items()},
-        "replicas.initial": replicas.initial,
-        "environment.timers-at": environment.timers_at,
-        "protocol.at": scenario.protocol.at,
-    }
-    for key, words in named.items():
+    views = {f"replicas.views.{word}": view for word, view in scenario.replicas.views.items()}
+    for key, words in {**scenario.named, **views}.items():
         for word in words:
             replica_named(scenario, error, key, str(word))
 
@@ -89,14 +72,13 @@ def _check_changes(scenario: KRaftScenario, error: Error) -> None:
 def _check_idle_answers(scenario: KRaftScenario, error: Error) -> None:
     """The conditions under which idle answers can be left out."""
     environment, budgets = scenario.environment, scenario.budgets
-    timers = {*environment.timers, *(timer for each in environment.timers_at.values() for timer in each)}
     if scenario.network.idle_answers == "left-out" and (
         scenario.network.forgotten == "stay"
         or environment.delayed_fetches
         or budgets.timeouts
         or budgets.duplicates
         or scenario.check.eventually
-        or "update-voter" in timers
+        or "update-voter" in scenario.all_timers
     ):
         raise error(
             "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
@@ -156,3 +138,78 @@ def _check_clocks(scenario: KRaftScenario, error: Error) -> None:
         raise error("budgets.ticks: goes without replicas.upgradable and budgets.wipes")
     if scenario.admin.alters and (scenario.admin.describes or scenario.budgets.ticks):
         raise error("admin.describes, budgets.ticks: go without the step alter")
+
+
+#: Builds the error to raise from a sentence.
+Error = Callable[[str], InputError]
+
+#: The properties about a leader that is in office from the beginning.
+FROM_LEADER_ON = (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY)
+
+
+def requested(scenario: KRaftScenario, cut: frozenset[tuple[int, int]], error: Error) -> tuple[str, ...]:
+    """The properties that are judged in every state and step. Raises the exception that ``error`` builds of a
+    sentence.
+    """
+    check = scenario.check
+    for entry in check.eventually:
+        if entry.property == names.FAST_HAND_OVER and "fetch" in scenario.all_timers:
+            raise error(
+                f"check.eventually: {entry.property} says that nobody waits for a fetch timer; leave 'fetch' "
+                "out of environment.timers"
+            )
+    wanted_names = dict.fromkeys((*(check.only or _always(scenario)), *check.properties))
+    judged = tuple(name for name in wanted_names if name not in check.without)
+    if not (judged or check.eventually or check.goals):
+        raise error("check: nothing is left to judge; take something out of check.without, or give goals")
+    _check_premises(scenario, judged, cut, error)
+    return judged
+
+
+def _check_premises(
+    scenario: KRaftScenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]], error: Error
+) -> None:
+    """S-36 and L-5 are about a leader in good health, which must be there from the beginning."""
+    if not scenario.admin.describes and set(names.DESCRIPTIONS) & set(judged):
+        raise error(
+            f"check: {', '.join(names.DESCRIPTIONS)} speak of DescribeQuorum; they need admin.describes"
+        )
+    for name in FROM_LEADER_ON:
+        if name in judged and not _begins_with_healthy_leader(scenario, cut):
+            raise error(
+                f"check: '{name}' speaks of a leader from which a majority fetches; replicas.initial "
+                "or initial-leader must give such a leader"
+            )
+    removed = [
+        word
+        for word, view in scenario.replicas.views.items()
+        if int(word) in view and int(word) not in scenario.replicas.voters
+    ]
+    removed += [step for step in scenario.admin.steps if step.startswith("remove ")]
+    if names.REMOVED_VOTER_DISTURBS_NOBODY in judged and not removed:
+        raise error(
+            f"check: '{names.REMOVED_VOTER_DISTURBS_NOBODY}' speaks of a removed voter; replicas.views "
+            "must give an observer that still believes to be a voter, or admin.steps remove one"
+        )
+
+
+def _begins_with_healthy_leader(scenario: KRaftScenario, cut: frozenset[tuple[int, int]]) -> bool:
+    """Whether a leader is given and a majority of the voters, itself included, can fetch from it."""
+    voters = scenario.replicas.voters
+    initial = scenario.replicas.initial.items()
+    leaders = [int(word) for word, text in initial if text.split()[:1] == ["leader"]]
+    for leader in (
+        *leaders,
+        *(() if scenario.replicas.initial_leader is None else (scenario.replicas.initial_leader,)),
+    ):
+        reached = [voter for voter in voters if (voter, leader) not in cut and (leader, voter) not in cut]
+        if len(reached) >= majority(len(voters)):
+            return True
+    return False
+
+
+def _always(scenario: KRaftScenario) -> tuple[str, ...]:
+    """The properties that are judged unless the scenario excludes them."""
+    changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
+    described = names.DESCRIPTIONS if scenario.admin.describes else ()
+    return (names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS) + described

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kraftcheck.reference.events import (
@@ -33,45 +33,29 @@ from kraftcheck.reference.replica import (
 from kraftcheck.systems.kraft import administration, membership
 from kraftcheck.systems.kraft.administration import AdminStep
 from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS
+from kraftcheck.systems.kraft.scenario import Admin, EnvironmentChoice
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Which events the environment offers, and which budget (index) each spends; ``None``: never.
+    """The events that the environment offers, as the tables ``choice`` and ``admin`` of the scenario say.
 
-    timers: for each replica id the timers that may expire there. With ``timely`` a follower's fetch timer
-    expires only if a link between it and its leader is cut: the network is otherwise fast enough. discovery:
-    whether a replica without a reachable leader may fetch from any voter; servers: the addressees where
-    bootstrap servers are configured. steps: the requests of the admin client; listed: in the order of the
-    list; asked: the leaders that receive them. snapshot_size: of every snapshot, in bytes;
-    snapshots_anywhere: whether state machines ask for them at any offset, to be refused; prefix_kept: whether
-    the log keeps the records that they replace. describes: whether the admin client sends DescribeQuorum to
-    every replica, at any time, without a budget. ticks: how often clocks move, by ``tick`` ms each time;
-    sets_clock_back: also to an earlier time.
+    costs: the budgets that there are, by name, with their index; timers: for each replica id the timers that
+    may expire there; cut: directed links (from, to) that carry nothing; servers: the addressees where
+    bootstrap servers are configured; steps: the requests of the admin client.
     """
 
-    timers: dict[int, frozenset[Timer]]
-    timely: bool = False
-    cut: frozenset[tuple[int, int]] = frozenset()
-    discovery: bool = False
-    servers: tuple[int, ...] = ()
-    appends: int | None = None
-    resigns: int | None = None
-    shutdowns: int | None = None
-    timeouts: int | None = None
-    timer_cost: int | None = None
-    steps: tuple[AdminStep, ...] = ()
-    listed: bool = True
-    asked: frozenset[int] = frozenset()
-    admin: int | None = None
-    snapshots: int | None = None
-    snapshot_size: int = 1
-    snapshots_anywhere: bool = False
-    prefix_kept: bool = False
-    describes: bool = False
-    ticks: int | None = None
-    tick: int = 1
-    sets_clock_back: bool = False
+    choice: EnvironmentChoice
+    admin: Admin
+    costs: Mapping[str, int]
+    timers: Mapping[int, frozenset[Timer]]
+    cut: frozenset[tuple[int, int]]
+    servers: tuple[int, ...]
+    steps: tuple[AdminStep, ...]
+
+    def price(self, budget: str) -> tuple[int, ...] | None:
+        """The budgets that one use of ``budget`` spends; ``None`` where there is no such budget."""
+        return (self.costs[budget],) if budget in self.costs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +81,11 @@ _NAMES = {
 def offers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
     """The events that may happen to ``replica`` now, in a fixed order."""
     for timer in _running_timers(environment, protocol, replica):
-        costs = () if environment.timer_cost is None else (environment.timer_cost,)
-        yield Offer("timer", timer.value, Poll((timer,)), costs)
+        yield Offer("timer", timer.value, Poll((timer,)), environment.price("timers") or ())
     for connection in replica.connections:
         if not connection.awaiting:
             yield Offer("back-off over", f"towards {connection.node}", BackoffExpired(connection.node))
-        elif environment.timeouts is not None:
-            costs = (environment.timeouts,)
+        elif (costs := environment.price("timeouts")) is not None:
             yield Offer("request timed out", f"to {connection.node}", RequestTimedOut(connection.node), costs)
     for parked in replica.parked:
         expired = FetchWaitExpired(parked.source, parked.correlation)
@@ -140,14 +122,14 @@ def _running_timers(environment: Environment, protocol: Protocol, replica: Repli
 def _is_fed(environment: Environment, replica: Replica) -> bool:
     """Whether the network is fast enough for this follower to hear from its leader in time."""
     leader = replica.quorum_state.leader
-    if not environment.timely or leader is None:
+    if not environment.choice.timely or leader is None:
         return False
     here = replica.id
     return (here, leader) not in environment.cut and (leader, here) not in environment.cut
 
 
 def _discoveries(environment: Environment, replica: Replica) -> Iterator[Offer]:
-    if not environment.discovery or any(connection.awaiting for connection in replica.connections):
+    if not environment.choice.discovery or any(connection.awaiting for connection in replica.connections):
         return
     role = replica.role
     lost = isinstance(role, Unattached) or (isinstance(role, Follower) and bool(replica.connections))
@@ -159,37 +141,40 @@ def _discoveries(environment: Environment, replica: Replica) -> Iterator[Offer]:
 
 def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
     if isinstance(replica.role, Leader):
-        if environment.appends is not None and not replica.shutting_down:
-            event = Append(replica.epoch, (replica.id,))
-            yield Offer("append", "", event, (environment.appends,))
-        if environment.resigns is not None:
-            yield Offer("resign", "", Resign(replica.epoch), (environment.resigns,))
-        if environment.admin is not None and replica.id in environment.asked:
-            for step, asked in administration.requests(environment.steps, environment.listed, replica):
-                name = _NAMES[step.verb]
-                yield Offer(name, str(step), asked, (environment.admin,))
-    if environment.describes:
+        if (costs := environment.price("appends")) is not None and not replica.shutting_down:
+            yield Offer("append", "", Append(replica.epoch, (replica.id,)), costs)
+        if (costs := environment.price("resigns")) is not None:
+            yield Offer("resign", "", Resign(replica.epoch), costs)
+        asked_here = not environment.admin.at or replica.id in environment.admin.at
+        if (costs := environment.price("admin")) is not None and asked_here:
+            listed = environment.admin.order == "listed"
+            for step, asked in administration.requests(environment.steps, listed, replica):
+                yield Offer(_NAMES[step.verb], str(step), asked, costs)
+    if environment.admin.describes:
         yield Offer("describe quorum", "", RequestReceived(CLIENT, DescribeQuorumRequest()))
         other = DescribeQuorumRequest("other-0")
         yield Offer("describe quorum", "of another partition", RequestReceived(CLIENT, other))
     yield from _snapshots(environment, replica)
-    if environment.shutdowns is not None and not replica.shutting_down:
-        yield Offer("shutdown", "", Shutdown(), (environment.shutdowns,))
+    if (costs := environment.price("shutdowns")) is not None and not replica.shutting_down:
+        yield Offer("shutdown", "", Shutdown(), costs)
 
 
 def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
     """The state machine writes a snapshot, unless it has done so: at the high watermark, or anywhere."""
-    log, end = replica.log, replica.high_watermark
-    if environment.snapshots is None or end is None or replica.shutting_down:
+    log, end, costs = replica.log, replica.high_watermark, environment.price("snapshots")
+    if costs is None or end is None or replica.shutting_down:
         return
+    choice, anywhere = environment.choice, environment.choice.snapshots == "any"
     newest = log.snapshots[-1] if log.snapshots else None
     at = 0 if newest is None else newest.id.end_offset
     batches = [batch for batch in log.batches if at < batch.end_offset]
     ends = [batch.end_offset for batch in batches if batch.end_offset <= end]
-    for asked in range(at + 1, log.end_offset + 1) if environment.snapshots_anywhere else ends[-1:]:
+    for asked in range(at + 1, log.end_offset + 1) if anywhere else ends[-1:]:
         applied = [batch for batch in batches if batch.base_offset < asked]
         values = (() if newest is None else newest.values) + membership.values_of(applied)
-        for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + environment.snapshots_anywhere]:
-            id, size = SnapshotId(asked, epoch), environment.snapshot_size
-            event = CreateSnapshot(id, values, size, delete_prefix=not environment.prefix_kept)
-            yield Offer("snapshot", f"at offset {asked}", event, (environment.snapshots,))
+        for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + anywhere]:
+            deleted = choice.snapshot_prefix == "deleted"
+            event = CreateSnapshot(
+                SnapshotId(asked, epoch), values, choice.snapshot_size, delete_prefix=deleted
+            )
+            yield Offer("snapshot", f"at offset {asked}", event, costs)

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import combinations
-from typing import cast
+from typing import Any, cast
 
 from kraftcheck.engine.system import GlobalState, Outcome
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import majority
 from kraftcheck.systems.kind import Run
-from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft import labels, membership, names
 from kraftcheck.systems.kraft.explain_steps import explain_step
 from kraftcheck.systems.kraft.history import History, is_same_vote, record
-from kraftcheck.systems.kraft.labels import (
-    Acknowledged,
-    Committed,
-    Elected,
-    Label,
-    Refused,
-    Snapshotted,
-    Truncated,
-    Voted,
-)
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text.style import print_key
@@ -43,58 +34,26 @@ def explain(
     found: list[str] = []
     if outcome is not None:
         found = list(_explain_labels(violated, cast(History, before.history), outcome))
-        found = found or list(_explain_outcome(system, violated, before, after, outcome, run))
+        if not found and run is not None:
+            component = system.wiring.component(cast(Any, outcome.action).replica)
+            old, new = cast(tuple[Node, Node], (before.locals[component], after.locals[component]))
+            found = list(explain_step(violated, system.places[component], old, new, run))
     step = "first step of a replica" if outcome is None else "last step"
     return tuple(dict.fromkeys(found)) or (f"The {step} violates it.",)
-
-
-def _explain_outcome(
-    system: KRaftSystem,
-    violated: str,
-    before: GlobalState,
-    after: GlobalState,
-    outcome: Outcome,
-    run: Run | None,
-) -> Iterator[str]:
-    replica_id: int = outcome.action.replica  # type: ignore[attr-defined]
-    component = system.wiring.component(replica_id)
-    old, new = cast(Node, before.locals[component]), cast(Node, after.locals[component])
-    if run is not None:
-        yield from explain_step(violated, replica_id, old, new, run)
 
 
 # The history.
 
 
 def _explain_labels(violated: str, history: History, outcome: Outcome) -> Iterator[str]:
-    for label in cast(tuple[Label, ...], outcome.labels):
+    for label in cast(tuple[labels.Label, ...], outcome.labels):
         recorded = record(history, label)
-        if violated in recorded.violations:
-            yield from _explain_label(violated, history, label)
+        if violated in recorded.violations and type(label) in _LABELS:
+            yield from _LABELS[type(label)](violated, history, label)
         history = cast(History, recorded.history)
 
 
-def _explain_label(violated: str, history: History, label: Label) -> Iterator[str]:
-    if isinstance(label, Elected):
-        yield from _explain_election(violated, history, label)
-    elif isinstance(label, Voted):
-        yield from _explain_vote(violated, history, label)
-    elif isinstance(label, Truncated):
-        yield f"Replica {label.replica} truncates a committed record: {_batch(label.before[label.kept])}."
-    elif isinstance(label, Snapshotted):
-        end = label.snapshot.id.end_offset
-        yield f"The snapshot of replica {label.replica} that ends at offset {end} is not what was committed."
-    elif isinstance(label, Acknowledged):
-        what = "a voter set that is in no log" if label.batch is None else _batch(label.batch)
-        yield f"Leader {label.replica} reports success for {what}, which is not committed."
-    elif isinstance(label, Refused):
-        said = f"a voter has the id {label.key.id}" if label.has_id else f"{print_key(label.key)} is no voter"
-        yield f"An admin client is told that {said}, which the newest committed voter set does not say."
-    elif isinstance(label, Committed):
-        yield from _explain_commit(violated, history, label)
-
-
-def _explain_election(violated: str, history: History, label: Elected) -> Iterator[str]:
+def _explain_election(violated: str, history: History, label: labels.Elected) -> Iterator[str]:
     become = f"Replica {label.replica} becomes Leader of epoch {label.epoch}"
     if violated in names.ON_REQUEST:
         epoch, leader = history.leaders[-1]
@@ -107,7 +66,7 @@ def _explain_election(violated: str, history: History, label: Elected) -> Iterat
             yield f"{become}, which replica {leader} has led before."
 
 
-def _explain_vote(violated: str, history: History, label: Voted) -> Iterator[str]:
+def _explain_vote(violated: str, history: History, label: labels.Voted) -> Iterator[str]:
     votes = f"Replica {label.voter} votes for replica {print_key(label.candidate)} in epoch {label.epoch}"
     if violated == names.EX_LEADER_NEVER_LEADS_AGAIN:
         yield f"{votes}, which it has led itself."
@@ -119,7 +78,26 @@ def _explain_vote(violated: str, history: History, label: Voted) -> Iterator[str
             yield f"{votes}, in which it has voted {earlier} before."
 
 
-def _explain_commit(violated: str, history: History, label: Committed) -> Iterator[str]:
+def _explain_truncation(violated: str, history: History, label: labels.Truncated) -> Iterator[str]:
+    yield f"Replica {label.replica} truncates a committed record: {_batch(label.before[label.kept])}."
+
+
+def _explain_snapshot(violated: str, history: History, label: labels.Snapshotted) -> Iterator[str]:
+    end = label.snapshot.id.end_offset
+    yield f"The snapshot of replica {label.replica} that ends at offset {end} is not what was committed."
+
+
+def _explain_success(violated: str, history: History, label: labels.Acknowledged) -> Iterator[str]:
+    what = "a voter set that is in no log" if label.batch is None else _batch(label.batch)
+    yield f"Leader {label.replica} reports success for {what}, which is not committed."
+
+
+def _explain_refusal(violated: str, history: History, label: labels.Refused) -> Iterator[str]:
+    said = f"a voter has the id {label.key.id}" if label.has_id else f"{print_key(label.key)} is no voter"
+    yield f"An admin client is told that {said}, which the newest committed voter set does not say."
+
+
+def _explain_commit(violated: str, history: History, label: labels.Committed) -> Iterator[str]:
     who = f"Replica {label.replica}"
     if label.leader_epoch is not None:
         who += f", Leader of epoch {label.leader_epoch},"
@@ -133,13 +111,21 @@ def _explain_commit(violated: str, history: History, label: Committed) -> Iterat
         end = f"{_batch(label.prefix[-1])}, of an earlier epoch" if label.prefix else "the start of the log"
         yield f"{who} commits up to {end}."
     elif violated == names.HIGH_WATERMARK_MONOTONE:
-        yield f"{who} knows only {_end(label.prefix)} as committed; the log was committed up to " + (
-            f"{_end(history.committed)} before."
+        yield (
+            f"{who} knows only offset {membership.end_of(label.prefix)} as committed; the log was committed "
+            f"up to offset {membership.end_of(history.committed)} before."
         )
 
 
-def _end(prefix: tuple[Batch, ...]) -> str:
-    return f"offset {prefix[-1].end_offset if prefix else 0}"
+_LABELS: Mapping[type, Callable[[str, History, Any], Iterator[str]]] = {
+    labels.Elected: _explain_election,
+    labels.Voted: _explain_vote,
+    labels.Truncated: _explain_truncation,
+    labels.Snapshotted: _explain_snapshot,
+    labels.Acknowledged: _explain_success,
+    labels.Refused: _explain_refusal,
+    labels.Committed: _explain_commit,
+}
 
 
 def _batch(batch: Batch) -> str:
@@ -153,9 +139,8 @@ def _batch(batch: Batch) -> str:
 # States.
 
 
-def _replicas(system: KRaftSystem, state: GlobalState) -> Iterator[tuple[int, Node]]:
-    for identity, local in zip(system.identities, state.locals, strict=True):
-        yield identity.id, cast(Node, local)
+def _nodes(system: KRaftSystem, state: GlobalState) -> Iterator[tuple[int, Node]]:
+    return zip(system.places, cast(tuple[Node, ...], state.locals), strict=True)
 
 
 def _log(node: Node) -> tuple[Batch, ...]:
@@ -165,41 +150,44 @@ def _log(node: Node) -> tuple[Batch, ...]:
 def _known_leaders(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
     beliefs = [
         (replica_id, node.replica.epoch, node.replica.quorum_state.leader)
-        for replica_id, node in _replicas(system, state)
+        for replica_id, node in _nodes(system, state)
         if node.replica is not None and node.replica.quorum_state.leader is not None
     ]
-    for one, other in combinations(beliefs, 2):
-        if one[1] == other[1] and one[2] != other[2]:
-            yield f"In epoch {one[1]}, replica {one[0]} takes replica {one[2]} for the leader and " + (
-                f"replica {other[0]} takes replica {other[2]}."
+    for (one, epoch, leader), (other, other_epoch, another) in combinations(beliefs, 2):
+        if epoch == other_epoch and leader != another:
+            yield (
+                f"In epoch {epoch}, replica {one} takes replica {leader} for the leader and replica {other} "
+                f"takes replica {another}."
             )
 
 
 def _record_identity(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
-    for (one, mine), (other, theirs) in combinations(_replicas(system, state), 2):
+    for (one, mine), (other, theirs) in combinations(_nodes(system, state), 2):
         for batch in _log(mine):
             for another in _log(theirs):
                 same = (batch.base_offset, batch.epoch) == (another.base_offset, another.epoch)
                 if same and batch != another:
-                    yield f"At offset {batch.base_offset} of epoch {batch.epoch}, replica {one} holds " + (
+                    yield (
+                        f"At offset {batch.base_offset} of epoch {batch.epoch}, replica {one} holds "
                         f"{batch.records} and replica {other} holds {another.records}."
                     )
 
 
 def _log_matching(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
-    for (one, mine), (other, theirs) in combinations(_replicas(system, state), 2):
+    for (one, mine), (other, theirs) in combinations(_nodes(system, state), 2):
         pairs = list(zip(_log(mine), _log(theirs), strict=False))
         same = [a for a, b in pairs if (a.base_offset, a.epoch) == (b.base_offset, b.epoch)]
         differing = next(((a, b) for a, b in pairs if a != b), None)
         if differing and same and same[-1].base_offset >= differing[0].base_offset:
-            yield f"Replicas {one} and {other} both hold {_batch(same[-1])}, and differ before it: " + (
+            yield (
+                f"Replicas {one} and {other} both hold {_batch(same[-1])}, and differ before it: "
                 f"{_batch(differing[0])} against {_batch(differing[1])}."
             )
 
 
 def _leader_completeness(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
     history = cast(History, state.history)
-    for replica_id, node in _replicas(system, state):
+    for replica_id, node in _nodes(system, state):
         replica: Replica | None = node.replica
         if replica is None or not isinstance(replica.role, Leader):
             continue
@@ -207,36 +195,30 @@ def _leader_completeness(system: KRaftSystem, state: GlobalState) -> Iterator[st
             continue
         log = replica.log.batches
         wanted = membership.from_offset(history.committed, replica.log.start_offset)
-        for index, committed in enumerate(wanted):
-            if log[index : index + 1] != (committed,):
-                yield (
-                    f"Replica {replica_id}, Leader of epoch {replica.epoch}, lacks {_batch(committed)}, "
-                    f"which was committed by the leader of epoch {history.committed_epoch}."
-                )
-                break
+        lacking = (each for index, each in enumerate(wanted) if log[index : index + 1] != (each,))
+        for committed in (*lacking,)[:1]:
+            yield (
+                f"Replica {replica_id}, Leader of epoch {replica.epoch}, lacks {_batch(committed)}, "
+                f"which was committed by the leader of epoch {history.committed_epoch}."
+            )
 
 
-def _on_majority(durable: bool) -> Callable[[KRaftSystem, GlobalState], Iterator[str]]:
-    def explain_majority(system: KRaftSystem, state: GlobalState) -> Iterator[str]:
-        history = cast(History, state.history)
-        committed, voters = history.committed, history.voters or system.voters
-        holders = []
-        for replica_id, node in _replicas(system, state):
-            log, start = _log(node), node.disk.log.start_offset
-            if durable:
-                log = tuple(b for b in node.disk.log.batches if b.end_offset <= node.disk.flushed)
-            if membership.is_among(node.key(replica_id), voters) and membership.has_all(
-                log, start, committed
-            ):
-                holders.append(replica_id)
-        where = "on disk, flushed," if durable else "in the log"
-        who = ", ".join(f"replica {each}" for each in holders) or "no replica"
-        yield (
-            f"The log is committed up to {_end(committed)}, but {where} only {who} of {len(voters)} voters "
-            f"has it all; a majority is {majority(len(voters))}."
-        )
-
-    return explain_majority
+def _on_majority(system: KRaftSystem, state: GlobalState, *, durable: bool = False) -> Iterator[str]:
+    history = cast(History, state.history)
+    committed, voters = history.committed, history.voters or system.voters
+    holders = []
+    for replica_id, node in _nodes(system, state):
+        log, start = _log(node), node.disk.log.start_offset
+        if durable:
+            log = tuple(b for b in node.disk.log.batches if b.end_offset <= node.disk.flushed)
+        if membership.is_among(node.key(replica_id), voters) and membership.has_all(log, start, committed):
+            holders.append(replica_id)
+    where = "on disk, flushed," if durable else "in the log"
+    who = ", ".join(f"replica {each}" for each in holders) or "no replica"
+    yield (
+        f"The log is committed up to offset {membership.end_of(committed)}, but {where} only {who} of "
+        f"{len(voters)} voters has it all; a majority is {majority(len(voters))}."
+    )
 
 
 _STATES: Mapping[str, Callable[[KRaftSystem, GlobalState], Iterator[str]]] = {
@@ -245,7 +227,7 @@ _STATES: Mapping[str, Callable[[KRaftSystem, GlobalState], Iterator[str]]] = {
     names.LOG_MATCHING: _log_matching,
     names.LEADER_COMPLETENESS: _leader_completeness,
     names.COMMITTED_SURVIVES_CHANGES: _leader_completeness,
-    names.HIGH_WATERMARK_ON_MAJORITY: _on_majority(durable=False),
-    names.ACKNOWLEDGED_IS_DURABLE: _on_majority(durable=True),
-    names.REMOVED_LEADER_DOES_NOT_COUNT: _on_majority(durable=False),
+    names.HIGH_WATERMARK_ON_MAJORITY: _on_majority,
+    names.ACKNOWLEDGED_IS_DURABLE: partial(_on_majority, durable=True),
+    names.REMOVED_LEADER_DOES_NOT_COUNT: _on_majority,
 }

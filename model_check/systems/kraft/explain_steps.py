@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from kraftcheck.reference.effects import Reply, Send, Transition, Truncate
 from kraftcheck.reference.errors import ErrorCode
@@ -16,11 +17,10 @@ from kraftcheck.reference.messages import (
     VoteRequest,
     VoteResponse,
 )
-from kraftcheck.reference.replica import AddingVoter, Leader, QuorumState, Replica
+from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kind import Run
 from kraftcheck.systems.kraft import assignments, membership, names
-from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.text.event import message_words
@@ -51,62 +51,48 @@ class _Case:
     def replies(self) -> list[Response]:
         return [effect.response for effect in self.run.effects if isinstance(effect, Reply)]
 
+    @property
+    def transitions(self) -> list[Transition]:
+        return [effect for effect in self.run.effects if isinstance(effect, Transition)]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles before and after the step."""
+        return tuple("" if each is None else role_name(each.role) for each in (self.before, self.after))
+
+    @property
+    def voter_sets(self) -> str:
+        """The voter sets in the log after the step."""
+        if self.after is None:
+            return ""
+        history = membership.history_of(membership.own_origin(self.after), self.after.log)
+        sets = (f"{{{print_keys(voters.keys)}}} at kraft.version {version}" for _, voters, version in history)
+        return ", then ".join(sets)
+
 
 def explain_step(violated: str, replica_id: int, before: Node, after: Node, run: Run) -> Iterator[str]:
     """The sentences that describe the fault in the step of ``replica_id``; none if the fault is not known."""
-    explainer = _EXPLAINERS.get(violated)
-    if explainer is not None:
-        yield from explainer(_Case(replica_id, before.replica, after.replica, after, run))
-
-
-def _transitions(case: _Case) -> Iterator[Transition]:
-    for effect in case.run.effects:
-        if isinstance(effect, Transition):
-            yield effect
-
-
-def _fatal(case: _Case) -> Iterator[str]:
-    yield f"The process of replica {case.id} exits: {case.node.end}."
+    case = _Case(replica_id, before.replica, after.replica, after, run)
+    words = SENTENCES.get(violated, "")
+    if callable(words):
+        yield from words(case)
+    elif words and (case.before or "{before." not in words) and (case.after or "{after." not in words):
+        for found in _FOUND[violated](case) if violated in _FOUND else (None,):
+            yield words.format(case=case, id=case.id, before=case.before, after=case.after, found=found)
 
 
 def _legal(case: _Case) -> Iterator[str]:
-    taken = ", ".join(f"{each.source} → {each.target}" for each in _transitions(case))
+    taken = ", ".join(f"{each.source} → {each.target}" for each in case.transitions)
     who = "observer" if case.before is not None and not case.before.is_voter else "voter"
     yield f"Replica {case.id}, a {who}, goes {taken}; the table of transitions does not allow that."
 
 
-def _only_from_prospective(case: _Case) -> Iterator[str]:
-    for each in _transitions(case):
-        if each.target == "Candidate":
-            yield f"Replica {case.id} becomes Candidate of epoch {each.epoch} coming from {each.source}."
-
-
 def _resigned(case: _Case) -> Iterator[str]:
-    for each in _transitions(case):
+    for each in case.transitions:
         if each.source == "Resigned":
             yield f"Replica {case.id}, Resigned, becomes {each.target} in epoch {each.epoch}, which it led."
     if case.after is not None and case.after.quorum_state.leader == case.id:
         yield f"Replica {case.id} is {role_name(case.after.role)} of the epoch it leads itself."
-
-
-def _observer_election(case: _Case) -> Iterator[str]:
-    if case.after is not None:
-        yield f"Replica {case.id} is no voter, and becomes {role_name(case.after.role)}."
-
-
-def _disturbed(case: _Case) -> Iterator[str]:
-    if case.before is None:
-        return
-    for each in _transitions(case):
-        if each.epoch > case.before.epoch:
-            role = f"{each.source} of epoch {case.before.epoch}"
-            yield f"A message makes replica {case.id}, {role}, {each.target} of epoch {each.epoch}."
-            return
-
-
-def _epoch(case: _Case) -> Iterator[str]:
-    if case.before is not None and case.after is not None:
-        yield f"The epoch of replica {case.id} goes back from {case.before.epoch} to {case.after.epoch}."
 
 
 def _log_epochs(case: _Case) -> Iterator[str]:
@@ -123,79 +109,13 @@ def _vote_kept(case: _Case) -> Iterator[str]:
         yield f"Replica {case.id} had voted{was} in epoch {case.after.epoch}; after the step {now}."
 
 
-def _high_watermark(case: _Case) -> Iterator[str]:
-    if case.before is not None and case.after is not None:
-        yield f"The high watermark of replica {case.id} goes back from {case.before.high_watermark} to " + (
-            f"{case.after.high_watermark}."
-        )
-
-
-def _own_tail(case: _Case) -> Iterator[str]:
-    if case.after is not None:
-        yield (
-            f"Leader {case.id} counts its own log up to the high watermark {case.after.high_watermark}, "
-            f"of which only what is below offset {case.node.disk.flushed} is flushed."
-        )
-
-
-def _truncation(case: _Case) -> Iterator[str]:
-    for effect in case.run.effects:
-        if isinstance(effect, Truncate) and case.before is not None:
-            yield (
-                f"Replica {case.id} truncates its log to offset {effect.offset}, below its high watermark "
-                f"{case.before.high_watermark}."
-            )
-
-
-def _compares_epoch_first(case: _Case) -> Iterator[str]:
-    request = case.request
-    if isinstance(request, VoteRequest) and case.before is not None:
-        log = case.before.log
-        yield f"Replica {case.id}, whose log ends at offset {log.end_offset} of epoch {log.last_epoch}, " + (
-            f"grants its vote to replica {request.candidate.id}, whose log ends at offset "
-            f"{request.end_offset} of epoch {request.last_epoch}."
-        )
-
-
-def _pre_vote_epoch(case: _Case) -> Iterator[str]:
-    for effect in case.run.effects:
-        if isinstance(effect, Send) and isinstance(effect.request, VoteRequest) and effect.request.pre_vote:
-            yield f"Replica {case.id} sends a pre-vote for epoch {effect.request.epoch}, which is new."
-            return
-
-
-def _pre_vote_effect(case: _Case) -> Iterator[str]:
-    if any(isinstance(answer, VoteResponse) and answer.granted for answer in case.replies):
-        yield f"Replica {case.id} changes its state or restarts a timer in granting a pre-vote."
-
-
-def _fetching_follower(case: _Case) -> Iterator[str]:
-    request = case.request
-    if isinstance(request, VoteRequest) and case.before is not None:
-        yield (
-            f"Replica {case.id}, a {role_name(case.before.role)} in touch with its quorum, grants the "
-            f"pre-vote of replica {request.candidate.id}."
-        )
-
-
-def _observers(case: _Case) -> Iterator[str]:
-    request = case.request
-    if isinstance(request, FetchRequest):
-        yield (
-            f"Replica {request.replica.id} is no voter, but its Fetch moves the high watermark of Leader "
-            f"{case.id} or counts for check-quorum."
-        )
-
-
 def _too_few_heard(case: _Case) -> Iterator[str]:
     role = None if case.before is None else case.before.role
-    event = case.event
-    if case.before is not None and isinstance(role, Leader) and isinstance(event, RequestReceived):
-        heard = sorted({*role.contacts, event.source})
-        among = ", ".join(map(str, case.before.voters.ids))
+    if case.before is not None and isinstance(role, Leader) and isinstance(case.event, RequestReceived):
+        heard = sorted({*role.contacts, case.event.source})
         yield (
             f"Leader {case.id} starts its check-quorum timer over having heard from "
-            f"{', '.join(map(str, heard))}; its voters are {among}."
+            f"{', '.join(map(str, heard))}; its voters are {', '.join(map(str, case.before.voters.ids))}."
         )
 
 
@@ -205,22 +125,10 @@ def _kept_waiting(case: _Case) -> Iterator[str]:
     yield f"Replica {case.id} is Resigned and keeps a fetch of {who} waiting."
 
 
-def _voter_sets(case: _Case) -> list[str]:
-    if case.after is None:
-        return []
-    origin = Origin(case.after.bootstrap_voters, case.after.bootstrap_kraft_version)
-    history = membership.history_of(origin, case.after.log)
-    return [f"{{{print_keys(voters.keys)}}} at kraft.version {version}" for _, voters, version in history]
-
-
-def _log_of_voters(case: _Case) -> Iterator[str]:
-    yield f"Replica {case.id} has in its log the voter sets {', then '.join(_voter_sets(case))}."
-
-
 def _acts_by(case: _Case) -> Iterator[str]:
     if case.after is not None:
         yield f"Replica {case.id} acts by the voter set {{{print_keys(case.after.voters.keys)}}}."
-        yield from _log_of_voters(case)
+        yield f"Replica {case.id} has in its log the voter sets {case.voter_sets}."
 
 
 def _refused(case: _Case) -> Iterator[str]:
@@ -228,30 +136,19 @@ def _refused(case: _Case) -> Iterator[str]:
         error = getattr(answer, "error", None)
         if isinstance(error, ErrorCode) and error is not ErrorCode.NONE:
             yield f"Leader {case.id} tells the admin client {error.name}."
-            yield from _log_of_voters(case)
-
-
-def _change(case: _Case) -> Iterator[str]:
-    if case.before is not None:
-        yield (
-            f"Leader {case.id} changes the voter set, with a high watermark of {case.before.high_watermark} "
-            + (
-                f"in epoch {case.before.epoch}; the voter sets of its log are, in order: "
-                f"{', then '.join(_voter_sets(case))}."
-            )
-        )
+            yield f"Replica {case.id} has in its log the voter sets {case.voter_sets}."
 
 
 def _unanswered(case: _Case) -> Iterator[str]:
     role = case.before.role if case.before is not None else None
     change = role.change if isinstance(role, Leader) else None
-    what = (
-        f"the addition of {print_key(change.voter.key)}" if isinstance(change, AddingVoter) else "a removal"
-    )
+    what = "A removal"
+    if isinstance(change, AddingVoter):
+        what = f"The addition of {print_key(change.voter.key)}"
     if any(isinstance(effect, Reply) and effect.to == CLIENT for effect in case.run.effects):
-        yield f"{what.capitalize()} was under way at Leader {case.id}; who asked for it is told once more."
-        return
-    yield f"{what.capitalize()} was under way at Leader {case.id}; it is no more, and nobody was told."
+        yield f"{what} was under way at Leader {case.id}; who asked for it is told once more."
+    else:
+        yield f"{what} was under way at Leader {case.id}; it is no more, and nobody was told."
 
 
 def _snapshot(case: _Case) -> Iterator[str]:
@@ -272,10 +169,6 @@ def _another(case: _Case) -> Iterator[str]:
         yield f"Replica {case.id} grants a vote that {print_key(request.voter)} was asked for."
     elif case.after is not None:
         yield f"{print_key(case.after.key)} is elected by votes for the replica that it was before."
-
-
-def _append_accepted(case: _Case) -> Iterator[str]:
-    yield f"Leader {case.id} promises another offset for an append than that at which it is in its log."
 
 
 def _described(case: _Case) -> Iterator[str]:
@@ -312,53 +205,119 @@ def _set(ids: Iterable[int]) -> str:
 
 
 def _torn_quorum_state(case: _Case) -> Iterator[str]:
-    voted = None if case.before is None else case.before.quorum_state
-    held = "nothing" if voted is None else _quorum_state(voted)
+    held = "nothing"
+    if case.before is not None:
+        state = case.before.quorum_state
+        voted = "no vote" if state.voted is None else f"a vote for {print_key(state.voted)}"
+        held = f"epoch {state.epoch}, leader {state.leader or 'unknown'} and {voted}"
     yield (
         f"The process of replica {case.id} is killed while it writes its quorum-state file: before the step "
         f"that held {held}, and what a start finds there was never written as a whole."
     )
 
 
-def _quorum_state(state: QuorumState) -> str:
-    voted = "no vote" if state.voted is None else f"a vote for {print_key(state.voted)}"
-    return f"epoch {state.epoch}, leader {state.leader or 'unknown'} and {voted}"
+def _requested(case: _Case, kind: type) -> Iterable[object]:
+    return (case.request,) if isinstance(case.request, kind) else ()
 
 
-_EXPLAINERS: Mapping[str, Callable[[_Case], Iterator[str]]] = {
+def _disturbing(case: _Case) -> Iterable[object]:
+    return [each for each in case.transitions if case.before and each.epoch > case.before.epoch][:1]
+
+
+def _pre_votes(case: _Case) -> Iterable[object]:
+    requests = [effect.request for effect in case.run.effects if isinstance(effect, Send)]
+    return [each for each in requests if isinstance(each, VoteRequest) and each.pre_vote][:1]
+
+
+#: The parts of a case for each of which there is a sentence.
+_FOUND: Mapping[str, Callable[[_Case], Iterable[object]]] = {
+    names.STABLE_LEADERSHIP: _disturbing,
+    names.REMOVED_VOTER_DISTURBS_NOBODY: _disturbing,
+    names.CANDIDATE_FROM_PROSPECTIVE: lambda case: (
+        each for each in case.transitions if each.target == "Candidate"
+    ),
+    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: lambda case: (
+        effect for effect in case.run.effects if isinstance(effect, Truncate)
+    ),
+    names.VOTE_COMPARES_EPOCH_FIRST: partial(_requested, kind=VoteRequest),
+    names.FETCHING_FOLLOWER_REJECTS: partial(_requested, kind=VoteRequest),
+    names.OBSERVERS_DO_NOT_COUNT: partial(_requested, kind=FetchRequest),
+    names.PRE_VOTE_CREATES_NO_EPOCH: _pre_votes,
+    names.PRE_VOTE_HAS_NO_EFFECT: lambda case: (
+        each for each in case.replies if isinstance(each, VoteResponse) and each.granted
+    ),
+}
+
+_DISTURBED = (
+    "A message makes replica {id}, {found.source} of epoch {before.epoch}, {found.target} of epoch "
+    "{found.epoch}."
+)
+_VOTERS_OF_THE_LOG = "Replica {id} has in its log the voter sets {case.voter_sets}."
+_CHANGE = (
+    "Leader {id} changes the voter set, with a high watermark of {before.high_watermark} in epoch "
+    "{before.epoch}; the voter sets of its log are, in order: {case.voter_sets}."
+)
+
+#: By property a sentence, or a function that gives the sentences. There is none about the state of a replica
+#: that does not run.
+SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     names.QUORUM_STATE_IS_ATOMIC: _torn_quorum_state,
-    names.NO_FATAL: _fatal,
-    names.STABLE_LEADERSHIP: _disturbed,
-    names.REMOVED_VOTER_DISTURBS_NOBODY: _disturbed,
+    names.NO_FATAL: "The process of replica {id} exits: {case.node.end}.",
+    names.STABLE_LEADERSHIP: _DISTURBED,
+    names.REMOVED_VOTER_DISTURBS_NOBODY: _DISTURBED,
     names.TRANSITIONS_LEGAL: _legal,
-    names.CANDIDATE_FROM_PROSPECTIVE: _only_from_prospective,
+    names.CANDIDATE_FROM_PROSPECTIVE: (
+        "Replica {id} becomes Candidate of epoch {found.epoch} coming from {found.source}."
+    ),
     names.RESIGNED_LEAVES_ITS_EPOCH: _resigned,
-    names.OBSERVERS_STAND_NO_ELECTION: _observer_election,
-    names.EPOCH_MONOTONE: _epoch,
+    names.OBSERVERS_STAND_NO_ELECTION: "Replica {after.id} is no voter, and becomes {case.roles[1]}.",
+    names.EPOCH_MONOTONE: "The epoch of replica {id} goes back from {before.epoch} to {after.epoch}.",
     names.LOG_EPOCHS_MONOTONE: _log_epochs,
     names.VOTE_KEPT: _vote_kept,
-    names.HIGH_WATERMARK_MONOTONE: _high_watermark,
-    names.OWN_TAIL_FLUSHED: _own_tail,
-    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: _truncation,
-    names.VOTE_COMPARES_EPOCH_FIRST: _compares_epoch_first,
-    names.PRE_VOTE_CREATES_NO_EPOCH: _pre_vote_epoch,
-    names.PRE_VOTE_HAS_NO_EFFECT: _pre_vote_effect,
-    names.FETCHING_FOLLOWER_REJECTS: _fetching_follower,
-    names.OBSERVERS_DO_NOT_COUNT: _observers,
+    names.HIGH_WATERMARK_MONOTONE: (
+        "The high watermark of replica {id} goes back from {before.high_watermark} to {after.high_watermark}."
+    ),
+    names.OWN_TAIL_FLUSHED: (
+        "Leader {id} counts its own log up to the high watermark {after.high_watermark}, of which only what "
+        "is below offset {case.node.disk.flushed} is flushed."
+    ),
+    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: (
+        "Replica {id} truncates its log to offset {found.offset}, below its high watermark "
+        "{before.high_watermark}."
+    ),
+    names.VOTE_COMPARES_EPOCH_FIRST: (
+        "Replica {id}, whose log ends at offset {before.log.end_offset} of epoch {before.log.last_epoch}, "
+        "grants its vote to replica {found.candidate.id}, whose log ends at offset {found.end_offset} of "
+        "epoch {found.last_epoch}."
+    ),
+    names.PRE_VOTE_CREATES_NO_EPOCH: "Replica {id} sends a pre-vote for epoch {found.epoch}, which is new.",
+    names.PRE_VOTE_HAS_NO_EFFECT: (
+        "Replica {id} changes its state or restarts a timer in granting a pre-vote."
+    ),
+    names.FETCHING_FOLLOWER_REJECTS: (
+        "Replica {before.id}, a {case.roles[0]} in touch with its quorum, grants the pre-vote of replica "
+        "{found.candidate.id}."
+    ),
+    names.OBSERVERS_DO_NOT_COUNT: (
+        "Replica {found.replica.id} is no voter, but its Fetch moves the high watermark of Leader {id} or "
+        "counts for check-quorum."
+    ),
     names.CHECK_QUORUM_NEEDS_MAJORITY: _too_few_heard,
     names.RESIGNED_KEEPS_NOBODY_WAITING: _kept_waiting,
     names.SNAPSHOT_IS_COMMITTED: _snapshot,
-    names.ONE_CHANGE_AT_A_TIME: _log_of_voters,
-    names.VOTER_SET_NOT_EMPTY: _log_of_voters,
-    names.KRAFT_VERSION_MONOTONE: _log_of_voters,
-    names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _log_of_voters,
+    names.ONE_CHANGE_AT_A_TIME: _VOTERS_OF_THE_LOG,
+    names.VOTER_SET_NOT_EMPTY: _VOTERS_OF_THE_LOG,
+    names.KRAFT_VERSION_MONOTONE: _VOTERS_OF_THE_LOG,
+    names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _VOTERS_OF_THE_LOG,
     names.ALTER_REACHES_TARGET: _assigned,
-    names.CHANGE_NEEDS_COMMIT: _change,
+    names.CHANGE_NEEDS_COMMIT: _CHANGE,
     names.CHANGE_ANSWERED: _unanswered,
-    names.CHANGE_AS_ASKED: _change,
-    names.ADDED_VOTER_IS_READY: _change,
+    names.CHANGE_AS_ASKED: _CHANGE,
+    names.ADDED_VOTER_IS_READY: _CHANGE,
     names.WIPED_REPLICA_IS_ANOTHER: _another,
-    names.APPEND_IS_COMMITTED: _append_accepted,
+    names.APPEND_IS_COMMITTED: (
+        "Leader {id} promises another offset for an append than that at which it is in its log."
+    ),
     names.VOTERS_OF_THE_LOG: _acts_by,
     names.REFUSAL_TELLS_COMMITTED_SET: _refused,
     names.REFUSAL_IS_UP_TO_DATE: _refused,

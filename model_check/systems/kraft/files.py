@@ -2,63 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Effect, Fatal
 from kraftcheck.reference.events import Event
 from kraftcheck.reference.messages import Message
 from kraftcheck.reference.replica import Replica
-from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
-from kraftcheck.systems.kind import Place
+from kraftcheck.systems.kind import Files, Place
 from kraftcheck.systems.kraft.clock import Clock
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Ended, Node
-from kraftcheck.systems.reading import Reader, flag, keys, number, value
+from kraftcheck.systems.reading import FLAG, NUMBER, Form, fields, keys, of_type
+
+_NODE = {
+    "replica": of_type(Replica | None),
+    "disk": of_type(Disk),
+    "died": of_type(Fatal | Ended | None),
+}
 
 
-class KRaftFiles:
-    """See :class:`kraftcheck.systems.kind.Files`."""
+def _write_node(placed: tuple[Place, Node]) -> Json:
+    place, node = placed
+    written = {key: form.write(getattr(node, key)) for key, form in _NODE.items()}
+    return {"id": place, **written, **({} if node.clock is None else {"clock": node.clock.now})}
 
-    events = tuple[Event, ...]
-    effects = tuple[Effect, ...]
 
-    def encode_local(self, place: Place, local: Node) -> dict[str, Json]:
-        return {
-            "id": place,
-            "replica": codec.encode(local.replica, Replica | None),
-            "disk": codec.encode(local.disk, Disk),
-            "died": codec.encode(local.died, Fatal | Ended | None),
-            **({} if local.clock is None else {"clock": local.clock.now}),
-        }
+def _read_node(data: Json, where: str) -> tuple[Place, Node]:
+    # Only where clocks run.
+    clocked = {"clock": NUMBER} if isinstance(data, dict) and "clock" in data else {}
+    found = keys(data, where, {"id": NUMBER, **_NODE, **clocked})
+    clock = Clock(found["clock"]) if clocked else None
+    return found["id"], Node(found["replica"], found["disk"], found["died"], clock=clock)
 
-    def decode_local(self, data: Json, where: str) -> tuple[Place, Node]:
-        readers: dict[str, Reader[Any]] = {
-            "id": number,
-            "replica": value(Replica | None),
-            "disk": value(Disk),
-            "died": value(Fatal | Ended | None),
-        }
-        # Only where clocks run.
-        clocked = isinstance(data, dict) and "clock" in data
-        found = keys(data, where, {**readers, "clock": number} if clocked else readers)
-        clock = Clock(found["clock"]) if clocked else None
-        return found["id"], Node(found["replica"], found["disk"], found["died"], clock=clock)
 
-    def encode_message(self, message: InFlight) -> dict[str, Json]:
-        return {
-            "source": message.source,
-            "destination": message.destination,
-            "payload": codec.encode(message.payload, Message),
-            "answerable": message.answerable,
-        }
-
-    def decode_message(self, data: Json, where: str) -> InFlight:
-        readers: dict[str, Reader[Any]] = {
-            "source": number,
-            "destination": number,
-            "payload": value(Message),
-            "answerable": flag,
-        }
-        return InFlight(**keys(data, where, readers))
+#: The JSON of replicas.
+FILES = Files(
+    events=of_type(tuple[Event, ...]),
+    effects=of_type(tuple[Effect, ...]),
+    local=Form(_write_node, _read_node),
+    message=fields(InFlight, source=NUMBER, destination=NUMBER, payload=of_type(Message), answerable=FLAG),
+)

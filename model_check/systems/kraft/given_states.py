@@ -15,8 +15,8 @@ from kraftcheck.reference.log import Log
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Replica, Resigned, Unattached
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kraft.consistency import Error
 from kraftcheck.systems.kraft.possible import problems
-from kraftcheck.systems.kraft.properties import Error
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 
@@ -70,8 +70,7 @@ def _named(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Repli
 
 def _elections(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:
     """The contradictions with the elections that ``replica`` knows of."""
-    timers = {*scenario.environment.timers}.union(*scenario.environment.timers_at.values())
-    if not timers & {"election", "fetch"}:
+    if not scenario.all_timers & {"election", "fetch"}:
         return  # Without them no voter becomes candidate in an epoch that has had its election.
     voters, role = scenario.replicas.voters, replica.role
     enough = majority(len(voters))

@@ -16,9 +16,9 @@ from kraftcheck.engine.system import GlobalState, Outcome, PathStep, Violation
 from kraftcheck.reference.replica import Follower, Leader
 from kraftcheck.systems.kind import INITIAL_PREFIX as SUFFIX
 from kraftcheck.systems.kind import BrokenInitialPrefix as BrokenInitialPrefix
+from kraftcheck.systems.kraft.consistency import FROM_LEADER_ON
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.properties import FROM_LEADER_ON
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.system import KRaftSystem

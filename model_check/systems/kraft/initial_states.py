@@ -14,16 +14,15 @@ from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import given_states, membership, names
 from kraftcheck.systems.kraft import identities as identities_of
+from kraftcheck.systems.kraft.consistency import Error
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Voted
 from kraftcheck.systems.kraft.node import Ended, Node, execute
-from kraftcheck.systems.kraft.outcomes import steps
-from kraftcheck.systems.kraft.properties import Error
+from kraftcheck.systems.kraft.outcomes import crash_matters, restart, steps
+from kraftcheck.systems.kraft.reductions import without_unread_fields
 from kraftcheck.systems.kraft.scenario import KRaftScenario
-from kraftcheck.systems.kraft.starts import crash_matters, restart
 from kraftcheck.systems.kraft.step import Action, Step
 from kraftcheck.systems.kraft.text import parse_replica
-from kraftcheck.systems.kraft.unread import without_unread_fields
 from kraftcheck.systems.kraft.wiring import Wiring
 
 
@@ -84,7 +83,7 @@ def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
     """The first step of a replica in a given state."""
     assert node.replica is not None
     event = Poll()
-    execution = execute(protocol, node.replica, event, wiring.addable)
+    execution = execute(wiring, protocol, node.replica, event)
     action = Action("poll", node.replica.id)
     return next(steps(wiring, protocol, node, event, execution, action))
 

@@ -2,106 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, pairwise
-from typing import cast
+from typing import Any, cast
 
 from kraftcheck.reference.log import Batch, Log
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import membership, names
 from kraftcheck.systems.kraft.history import History
-from kraftcheck.systems.kraft.membership import Keys
+from kraftcheck.systems.kraft.membership import Keys, Prefix
 from kraftcheck.systems.kraft.node import Node
 
-_Prefix = tuple[Batch, ...]
+#: A replica, and the records of its log with their start offset.
+Held = tuple[ReplicaKey, int, Prefix]
 
 
 @dataclass(frozen=True, slots=True)
-class SingleKnownLeader:
-    """No two replicas believe in different leaders of one epoch (S-2)."""
-
-    name: str = names.SINGLE_KNOWN_LEADER
-
-    def project(self, component: int, local: Hashable) -> Hashable:
-        replica = cast(Node, local).replica
-        if replica is None or replica.quorum_state.leader is None:
-            return None
-        return (replica.epoch, replica.quorum_state.leader)
-
-    def project_history(self, history: Hashable) -> Hashable:
-        return None
-
-    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        beliefs = {cast(tuple[int, int], belief) for belief in projections if belief is not None}
-        return len({epoch for epoch, _ in beliefs}) == len(beliefs)
-
-
-@dataclass(frozen=True, slots=True)
-class NeverHolds:
-    """A property that the first step of some replica has violated already: no state is without fault."""
+class StateProperty:
+    """A property of global states: ``judge`` decides it from what ``of_node`` keeps of each component, by its
+    number, and ``of_history`` of the past.
+    """
 
     name: str
+    of_node: Callable[[int, Node], Hashable]
+    judge: Callable[[Any, Any], bool]
+    of_history: Callable[[History], Hashable] = lambda history: None
 
     def project(self, component: int, local: Hashable) -> Hashable:
-        return None
+        return self.of_node(component, cast(Node, local))
 
     def project_history(self, history: Hashable) -> Hashable:
-        return None
+        return self.of_history(cast(History, history))
 
     def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        return False
+        return self.judge(projections, history)
 
 
-def _log(local: Hashable) -> Log:
-    node = cast(Node, local)
+def all_invariants(voters: Keys, ids: tuple[int, ...], *, changing: bool) -> tuple[StateProperty, ...]:
+    """Every property of states. ``voters``: those before any record; ``ids``: of the components;
+    ``changing``: whether the voter set may change.
+    """
+    held = partial(_held, ids, voters, changing)
+    durable = partial(_held, ids, voters, changing, durable=True)
+    past = partial(_committed, voters)
+    on_majority, complete = names.HIGH_WATERMARK_ON_MAJORITY, names.LEADER_COMPLETENESS
+    return (
+        StateProperty(names.SINGLE_KNOWN_LEADER, _known_leader, _one_leader_an_epoch),
+        StateProperty(names.RECORD_IDENTITY, _batches, _offset_and_epoch_identify),
+        StateProperty(names.LOG_MATCHING, _batches, _logs_match),
+        StateProperty(complete, _log_of_leader, _leaders_are_complete, _last_commit),
+        StateProperty(names.COMMITTED_SURVIVES_CHANGES, _log_of_leader, _leaders_are_complete, _last_commit),
+        added_voter_holds_epoch(ids),
+        StateProperty(on_majority, held, _majority_holds, past),
+        StateProperty(names.ACKNOWLEDGED_IS_DURABLE, durable, _majority_holds, past),
+        StateProperty(names.REMOVED_LEADER_DOES_NOT_COUNT, held, _majority_holds_for_removed, past),
+    )
+
+
+def never_holds(name: str) -> StateProperty:
+    """A property that the first step of some replica has violated already: no state is without fault."""
+    return StateProperty(name, lambda component, node: None, lambda projections, history: False)
+
+
+def _log(node: Node) -> Log:
     return node.disk.log if node.replica is None else node.replica.log
 
 
-def _batches(local: Hashable) -> _Prefix:
-    return _log(local).batches
+def _batches(component: int, node: Node) -> Prefix:
+    return _log(node).batches
 
 
-@dataclass(frozen=True, slots=True)
-class RecordIdentity:
+# No two replicas believe in different leaders of one epoch (S-2).
+
+
+def _known_leader(component: int, node: Node) -> Hashable:
+    replica = node.replica
+    if replica is None or replica.quorum_state.leader is None:
+        return None
+    return (replica.epoch, replica.quorum_state.leader)
+
+
+def _one_leader_an_epoch(beliefs: tuple[tuple[int, int] | None, ...], history: None) -> bool:
+    known = {belief for belief in beliefs if belief is not None}
+    return len({epoch for epoch, _ in known}) == len(known)
+
+
+def _offset_and_epoch_identify(logs: tuple[Prefix, ...], history: None) -> bool:
     """Offset and epoch identify a record: two logs never hold different ones under the same (S-7)."""
-
-    name: str = names.RECORD_IDENTITY
-
-    def project(self, component: int, local: Hashable) -> Hashable:
-        return _batches(local)
-
-    def project_history(self, history: Hashable) -> Hashable:
-        return None
-
-    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        known: dict[tuple[int, int], Batch] = {}
-        for log in cast(tuple[_Prefix, ...], projections):
-            for batch in log:
-                if known.setdefault((batch.base_offset, batch.epoch), batch) != batch:
-                    return False
-        return True
+    known: dict[tuple[int, int], Batch] = {}
+    for log in logs:
+        for batch in log:
+            if known.setdefault((batch.base_offset, batch.epoch), batch) != batch:
+                return False
+    return True
 
 
-@dataclass(frozen=True, slots=True)
-class LogMatching:
-    """Two logs with a record of the same offset and epoch are equal up to it (S-10)."""
-
-    name: str = names.LOG_MATCHING
-
-    def project(self, component: int, local: Hashable) -> Hashable:
-        return _batches(local)
-
-    def project_history(self, history: Hashable) -> Hashable:
-        return None
-
-    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        logs = set(cast(tuple[_Prefix, ...], projections))
-        return all(_match(one, other) for one, other in combinations(logs, 2))
+# Two logs with a record of the same offset and epoch are equal up to it (S-10).
 
 
-def _match(one: _Prefix, other: _Prefix) -> bool:
+def _logs_match(logs: tuple[Prefix, ...], history: None) -> bool:
+    return all(_match(one, other) for one, other in combinations(set(logs), 2))
+
+
+def _match(one: Prefix, other: Prefix) -> bool:
     """Whether the logs are equal up to the last record that they share, from the first offset that both have
     on.
     """
@@ -113,87 +119,79 @@ def _match(one: _Prefix, other: _Prefix) -> bool:
     return _between(one, first, shared[-1]) == _between(other, first, shared[-1])
 
 
-def _between(log: _Prefix, first: int, last: int) -> _Prefix:
+def _between(log: Prefix, first: int, last: int) -> Prefix:
     return tuple(batch for batch in log if first <= batch.base_offset <= last)
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderCompleteness:
-    """Every leader of the same or a later epoch has the committed records in its log (S-12, S-25)."""
-
-    name: str = names.LEADER_COMPLETENESS
-
-    def project(self, component: int, local: Hashable) -> Hashable:
-        replica = cast(Node, local).replica
-        if replica is None or not isinstance(replica.role, Leader):
-            return None
-        return (replica.epoch, replica.log.start_offset, replica.log.batches)
-
-    def project_history(self, history: Hashable) -> Hashable:
-        known = cast(History, history)
-        return (known.committed_epoch, known.committed)
-
-    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        committed_epoch, committed = cast(tuple[int, _Prefix], history)
-        for leader in projections:
-            if leader is not None:
-                epoch, start, log = cast(tuple[int, int, _Prefix], leader)
-                if epoch >= committed_epoch and not membership.has_all(log, start, committed):
-                    return False
-        return True
+# Every leader of the same or a later epoch has the committed records in its log (S-12, S-25).
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedOnMajority:
-    """A majority of the voters holds the committed records: in their logs (S-19), or on their disks where
-    power loss cannot take it (S-15, S-16).
-
-    The voters are those of the set by which the last commit was decided, ``voters`` where the set never
-    changes. A voter that has lost its disk counts with the lost contents: it does not come back as that
-    voter. ``ids`` are those of the components; with ``removed`` only commits of a leader that is no voter are
-    judged (S-26).
-    """
-
-    name: str
-    voters: Keys
-    ids: tuple[int, ...]
-    durable: bool = False
-    removed: bool = False
-    changing: bool = False
-
-    def project(self, component: int, local: Hashable) -> Hashable:
-        node, log = cast(Node, local), _log(local)
-        key = node.key(self.ids[component])
-        if not self.changing and not membership.is_among(key, self.voters):
-            return None
-        if not self.durable:
-            return (key, log.start_offset, log.batches)
-        disk = node.disk
-        flushed = tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
-        return (key, disk.log.start_offset, flushed)
-
-    def project_history(self, history: Hashable) -> Hashable:
-        known = cast(History, history)
-        gone = tuple((key, start, held) for key, held, start in known.gone)
-        leader = dict(known.leaders).get(known.committed_epoch)
-        return (known.committed, known.voters or self.voters, gone, leader)
-
-    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        committed, voters, gone, leader = cast(tuple[_Prefix, Keys, tuple[_Held, ...], int | None], history)
-        if self.removed and leader in {entry.id for entry in voters}:
-            return True
-        logs = [*gone, *(cast(_Held, log) for log in projections if log is not None)]
-        holders = [key for key, start, log in logs if membership.has_all(log, start, committed)]
-        count = sum(any(membership.matches(entry, key) for key in holders) for entry in voters)
-        return 2 * count > len(voters)
+def _log_of_leader(component: int, node: Node) -> Hashable:
+    replica = node.replica
+    if replica is None or not isinstance(replica.role, Leader):
+        return None
+    return (replica.epoch, replica.log.start_offset, replica.log.batches)
 
 
-#: A replica, and the records of its log with their start offset.
-_Held = tuple[ReplicaKey, int, _Prefix]
+def _last_commit(history: History) -> Hashable:
+    return (history.committed_epoch, history.committed)
 
 
-@dataclass(frozen=True, slots=True)
-class AddedVoterHoldsEpoch:
+def _leaders_are_complete(
+    leaders: tuple[tuple[int, int, Prefix] | None, ...], history: tuple[int, Prefix]
+) -> bool:
+    committed_epoch, committed = history
+    for leader in leaders:
+        if leader is not None:
+            epoch, start, log = leader
+            if epoch >= committed_epoch and not membership.has_all(log, start, committed):
+                return False
+    return True
+
+
+# A majority of the voters holds the committed records: in their logs (S-19), or on their disks where power
+# loss cannot take it (S-15, S-16). The voters are those of the set by which the last commit was decided. A
+# voter that has lost its disk counts with the lost contents: it does not come back as that voter.
+
+
+def _held(
+    ids: tuple[int, ...], voters: Keys, changing: bool, component: int, node: Node, *, durable: bool = False
+) -> Held | None:
+    key, log = node.key(ids[component]), _log(node)
+    if not changing and not membership.is_among(key, voters):
+        return None
+    if not durable:
+        return (key, log.start_offset, log.batches)
+    disk = node.disk
+    flushed = tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
+    return (key, disk.log.start_offset, flushed)
+
+
+_Committed = tuple[Prefix, Keys, tuple[Held, ...], int | None]
+
+
+def _committed(voters: Keys, history: History) -> _Committed:
+    """The committed records, the voters that decided so, the lost disks, and the leader that decided so."""
+    gone = tuple((key, start, held) for key, held, start in history.gone)
+    leader = dict(history.leaders).get(history.committed_epoch)
+    return (history.committed, history.voters or voters, gone, leader)
+
+
+def _majority_holds(logs: tuple[Held | None, ...], history: _Committed) -> bool:
+    committed, voters, gone, _ = history
+    known = [*gone, *(log for log in logs if log is not None)]
+    holders = [key for key, start, log in known if membership.has_all(log, start, committed)]
+    count = sum(any(membership.matches(entry, key) for key in holders) for entry in voters)
+    return 2 * count > len(voters)
+
+
+def _majority_holds_for_removed(logs: tuple[Held | None, ...], history: _Committed) -> bool:
+    """The same for commits of a leader that is no voter (S-26)."""
+    _, voters, _, leader = history
+    return leader in {entry.id for entry in voters} or _majority_holds(logs, history)
+
+
+def added_voter_holds_epoch(ids: tuple[int, ...]) -> StateProperty:
     """Every replica that a leader has made a voter has the record that opens the leader's epoch, or a later
     one (S-27).
 
@@ -201,37 +199,22 @@ class AddedVoterHoldsEpoch:
     The property does not judge a replica on another disk, nor in a later epoch, in which it may have
     truncated the record. ``ids`` are those of the components.
     """
-
-    ids: tuple[int, ...]
-    name: str = names.ADDED_VOTER_IS_READY
-
-    def project(self, component: int, local: Hashable) -> Hashable:
-        node, log = cast(Node, local), _log(local)
-        replica, stored = node.replica, node.disk.quorum_state
-        if replica is not None:
-            stored = replica.quorum_state
-        added: frozenset[ReplicaKey] = frozenset()
-        if replica is not None and isinstance(replica.role, Leader):
-            added = _added_in(replica)
-        last = [each.id.epoch for each in log.snapshots[-1:]] + [each.epoch for each in log.batches[-1:]]
-        epoch = 0 if stored is None else stored.epoch
-        return (node.key(self.ids[component]), epoch, max(last, default=0), added)
-
-    def project_history(self, history: Hashable) -> Hashable:
-        return None
-
-    def holds(self, projections: tuple[Hashable, ...], history: Hashable) -> bool:
-        known = cast(tuple[_Progress, ...], projections)
-        return not any(
-            other == key and at <= epoch and last < epoch
-            for _, epoch, _, added in known
-            for key in added
-            for other, at, last, _ in known
-        )
+    return StateProperty(names.ADDED_VOTER_IS_READY, partial(_progress, ids), _added_hold_epoch)
 
 
 #: A replica, its epoch, the last one in its log, and the voters that it has added as the leader.
 _Progress = tuple[ReplicaKey, int, int, frozenset[ReplicaKey]]
+
+
+def _progress(ids: tuple[int, ...], component: int, node: Node) -> _Progress:
+    log, replica, stored = _log(node), node.replica, node.disk.quorum_state
+    if replica is not None:
+        stored = replica.quorum_state
+    leads = replica is not None and isinstance(replica.role, Leader)
+    added = _added_in(replica) if replica is not None and leads else frozenset()
+    last = [each.id.epoch for each in log.snapshots[-1:]] + [each.epoch for each in log.batches[-1:]]
+    epoch = 0 if stored is None else stored.epoch
+    return (node.key(ids[component]), epoch, max(last, default=0), added)
 
 
 def _added_in(leader: Replica) -> frozenset[ReplicaKey]:
@@ -243,4 +226,13 @@ def _added_in(leader: Replica) -> frozenset[ReplicaKey]:
         for (_, before, _), (end, after, _) in pairwise(history)
         if end in own
         for key in membership.added(before, after)
+    )
+
+
+def _added_hold_epoch(known: tuple[_Progress, ...], history: None) -> bool:
+    return not any(
+        other == key and at <= epoch and last < epoch
+        for _, epoch, _, added in known
+        for key in added
+        for other, at, last, _ in known
     )

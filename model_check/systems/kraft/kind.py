@@ -11,11 +11,10 @@ from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.systems.coverage_targets import covered, effective, everything
 from kraftcheck.systems.guards import Guard, guards_of_replicas
-from kraftcheck.systems.kind import Kind, Part, Place, Run
-from kraftcheck.systems.kraft import alike, initial_prefix, liveness, node, words
+from kraftcheck.systems.kind import Kind, Part, Place, Run, Words
+from kraftcheck.systems.kraft import initial_prefix, liveness, node, words
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.faults import FAULTS
-from kraftcheck.systems.kraft.files import KRaftFiles
+from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight
 from kraftcheck.systems.kraft.node import Execution, Node
@@ -32,20 +31,6 @@ if TYPE_CHECKING:
     from kraftcheck.engine.representatives import Represent
 
 
-class KRaftWords:
-    """See :class:`kraftcheck.systems.kind.Words`."""
-
-    legend = words.LEGEND
-    growing = frozenset({"leaders", "votes"})
-    following = words.FOLLOWING
-    fields = staticmethod(words.node_fields)
-    history_fields = staticmethod(words.history_fields)
-    label = staticmethod(words.label)
-    start_lines = staticmethod(words.start_lines)
-    short_events = staticmethod(words.short_events)
-    describe_effect = staticmethod(describe_effect)
-
-
 class KRaftLiveness:
     """See :class:`kraftcheck.systems.kind.Liveness`."""
 
@@ -56,7 +41,7 @@ class KRaftLiveness:
         if scenario.reduction.epochs == "absolute":
             return None
         system.judge_nothing()
-        return alike.Watched(relative_epochs(system), system)
+        return liveness.Watched(relative_epochs(system), system)
 
     def closes(
         self, system: KRaftSystem, scenario: KRaftScenario, begin: GlobalState, end: GlobalState
@@ -101,7 +86,8 @@ class Replicas(Kind):
     name = "replicas"
     scenario = KRaftScenario
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
-    faults = FAULTS
+    # Messages that get lost are faults without a budget.
+    faults = frozenset({"crashes", "timeouts", "duplicates", "wipes", "restores"})
     projection = ("role", "epoch")
     asking = (node.execute, node.boot)
     fields = (
@@ -112,8 +98,18 @@ class Replicas(Kind):
         "voter-change", "reported-entries", "alterations", "unacknowledged", "preferred-successors",
         "awaiting", "backing-off", "parked", "shutting-down", "clock",
     )  # fmt: skip
-    words = KRaftWords()
-    files = KRaftFiles()
+    words = Words(
+        legend=words.LEGEND,
+        growing=frozenset({"leaders", "votes"}),
+        following=words.FOLLOWING,
+        fields=words.node_fields,
+        history_fields=words.history_fields,
+        label=words.label,
+        start_lines=words.start_lines,
+        short_events=words.short_events,
+        describe_effect=describe_effect,
+    )
+    files = FILES
     liveness = KRaftLiveness()
     variants = KRaftVariants()
     query = Part("query.replica_tables:BY_FORM")

@@ -1,31 +1,25 @@
 """*Eventually* properties of KRaft: goals on global states, and which actions are fair.
 
-Judged on the whole reachable graph within the bounds, in two ways:
-
-* No fair behaviour within the bounds continues forever without the goal. A step outside the bound on epochs
-  leads to an absorbing state that ends the behaviour: the step remains possible, so that fairness may ask for
-  it.
-* From every state with room for one more election below the bound on epochs, some path of fair steps leads to
-  the goal without leaving the bounds. An election takes the next epoch; after a resignation it takes two, as
-  a Resigned replica skips the next epoch before it becomes candidate in the one after.
-
-The states without that room from which the goal can only lie outside the bound are open; they are counted.
-The network must be large enough to hold every message. Where epochs are relative
-(:mod:`kraftcheck.systems.kraft.relative`) all this holds of representatives, and counterexamples consist of
-real states.
+Judged on the whole reachable graph within the bounds, in two ways (docs/engine.md): no fair behaviour within
+the bounds continues forever without the goal, and from every state with room for one more election below the
+bound on epochs, some path of fair steps leads to the goal within the bounds. Where epochs are relative, all
+this holds of representatives, and counterexamples consist of real states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
+from kraftcheck.engine.cycles import Strength
 from kraftcheck.engine.edges import Mask
 from kraftcheck.engine.graph import Graph
 from kraftcheck.engine.liveness import (
     ANY_STEP,
+    Fairness,
     Lasso,
     Waiting,
     Withheld,
@@ -33,16 +27,20 @@ from kraftcheck.engine.liveness import (
     out_of_reach,
     unpaid_steps,
 )
-from kraftcheck.engine.representatives import Represent, real_path
-from kraftcheck.engine.system import GlobalState
+from kraftcheck.engine.representatives import Represent, UnlikeError, real_path
+from kraftcheck.engine.steps import steps
+from kraftcheck.engine.system import GlobalState, PathStep
+from kraftcheck.reference.events import Timer
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import Message
 from kraftcheck.reference.replica import QuorumState, Resigned
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kind import Judged, kept_open
-from kraftcheck.systems.kraft import fairness as fair
 from kraftcheck.systems.kraft import wanted as goals
+from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import Eventually
+from kraftcheck.systems.kraft.step import Action, Also
 from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 
 
@@ -114,8 +112,8 @@ def _lassos(
 ) -> Iterator[Lasso]:
     if wanted.form == "recoverable":
         return
-    classes = fair.classes_of(system, wanted)
-    budgets = fair.budgets_of(system, wanted)
+    classes = classes_of(system, wanted)
+    budgets = budgets_of(system, wanted)
     for lasso in lassos(graph, wait.reached, classes, when=wait.when, through=wait.ending, budgets=budgets):
         yield lasso if represent is None else _really(system, graph, lasso, represent)
 
@@ -141,13 +139,13 @@ def _judge_reach(system: KRaftSystem, graph: Graph, wanted: Eventually, wait: _W
         leaving = np.unique(graph.sources[inside[graph.sources] & ~inside[graph.targets]])
         return Judged(wanted.property, open_states=len(leaving), states=int(inside.sum()))
     waiting = Waiting(graph, wait.reached, wait.when)
-    classes = fair.classes_of(system, wanted) or [ANY_STEP]
+    classes = classes_of(system, wanted) or [ANY_STEP]
     last = graph.over_views(lambda state: _last_epoch(system, state), np.int64)
     within = last >= 0
     lost = out_of_reach(graph, wait.goal, classes) & within & (waiting.far >= 0)
     room = within & (last <= system.bounds.max_epoch)
     if (lost & room).any():
-        unpaid = unpaid_steps(graph, classes, fair.budgets_of(system, wanted), lost)
+        unpaid = unpaid_steps(graph, classes, budgets_of(system, wanted), lost)
         blocked = np.zeros(graph.size, bool)
         blocked[[number for states in unpaid.values() for number in states]] = True
         lost &= out_of_reach(graph, wait.goal | blocked, classes)
@@ -184,3 +182,121 @@ def _next_epoch(id: int, node: Node) -> int:
         return node.replica.epoch + (2 if isinstance(node.replica.role, Resigned) else 1)
     stored = node.disk.quorum_state or QuorumState()
     return stored.epoch + (2 if stored.leader == id else 1)
+
+
+_KINDS: tuple[type, ...] = get_args(Message)
+
+
+def classes_of(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
+    """The classes of steps that ``wanted`` asks fairness of."""
+    classes: list[Fairness] = []
+    ids = [identity.id for identity in system.identities]
+    if wanted.fairness.deliveries != "none":
+        strength = Strength(wanted.fairness.deliveries)
+        for source in ids:
+            for destination in ids:
+                if (source, destination) not in system.wiring.cut:
+                    classes += [_deliveries(source, destination, kind, strength) for kind in _KINDS]
+    if wanted.fairness.timers != "none":
+        strength = Strength(wanted.fairness.timers)
+        for replica in ids:
+            for timer in system.environment.timers[replica]:
+                classes.append(_timer(replica, timer.value, strength))
+            classes.append(_kind(replica, "back-off over", strength))
+            classes.append(_kind(replica, "start", strength))
+            if system.environment.choice.discovery:
+                classes += [_asks(replica, server, strength) for server in ids if server != replica]
+    return classes
+
+
+def budgets_of(system: KRaftSystem, wanted: Eventually) -> tuple[int, ...]:
+    """The numbers of the budgets that these steps cost: one for each timer that expires."""
+    promised = wanted.fairness.timers != "none" and "timers" in system.budget_names
+    return (system.budget_names.index("timers"),) if promised else ()
+
+
+def _deliveries(source: int, destination: int, kind: type, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        message = cast(InFlight, step.message)
+        return (
+            step.kind == "deliver"
+            and not _is_fault(action)
+            and (message.source, message.destination) == (source, destination)
+            and isinstance(message.payload, kind)
+        )
+
+    return Fairness(f"{kind.__name__} {source}→{destination} arrives", strength, matches)
+
+
+def _timer(replica: int, timer: str, strength: Strength) -> Fairness:
+    over = (Also.UPDATE_VOTER_OVER,) if timer == Timer.UPDATE_VOTER.value else None
+
+    def matches(step: PathStep, action: Hashable) -> bool:
+        if not isinstance(action, Action) or action.replica != replica:
+            return False
+        return (action.kind, action.about, action.also) == ("timer", timer, ()) or action.also[-1:] == over
+
+    return Fairness(f"the {timer} timer of {replica} expires", strength, matches)
+
+
+def _kind(replica: int, kind: str, strength: Strength) -> Fairness:
+    def matches(step: PathStep, action: Hashable) -> bool:
+        return isinstance(action, Action) and (action.kind, action.replica) == (kind, replica)
+
+    return Fairness(f"{kind} at {replica}", strength, matches)
+
+
+def _asks(replica: int, server: int, strength: Strength) -> Fairness:
+    """A replica that looks for the leader asks a random server: each of the servers again and again.
+
+    Kafka: RequestManager.findReadyBootstrapServer.
+    """
+    action = Action("looks for the leader", replica, f"at {server}")
+    return Fairness(str(action), strength, lambda step, taken: taken == action)
+
+
+def _is_fault(action: Hashable) -> bool:
+    return isinstance(action, Action) and bool(action.crashes)
+
+
+#: The check covers the first replaced states, this many, and then every so many-th.
+FIRST, EVERY = 100, 500
+
+
+class Watched:
+    """``represent`` for the states of ``system``; a sample of the states is compared with their
+    representatives.
+
+    Raises UnlikeError where a state and its representative differ in a step.
+    """
+
+    def __init__(self, represent: Represent, system: KRaftSystem) -> None:
+        self._represent, self._count = represent, 0
+        self._system = system.bounded()
+
+    def __call__(self, state: GlobalState) -> GlobalState:
+        """The representative of ``state``."""
+        found = self._represent(state)
+        if found != state and BEYOND not in state.locals:
+            self._count += 1
+            if self._count <= FIRST or self._count % EVERY == 0:
+                self._compare(state, found)
+        return found
+
+    def _compare(self, state: GlobalState, found: GlobalState) -> None:
+        left, right = self._steps(state), self._steps(found)
+        for name, _ in (left - right) | (right - left):
+            raise UnlikeError(f"{name[2]} at {self._system.identities[name[1]].id} does not come to the same")
+
+    def _steps(self, state: GlobalState) -> Counter[tuple[tuple[str, int, Hashable], GlobalState]]:
+        """The possible actions in ``state`` with their components, and the representative of each
+        successor.
+        """
+        return Counter(
+            (
+                (step.path.kind, step.path.component, None if step.outcome is None else step.outcome.action),
+                self._represent(step.target),
+            )
+            for step in steps(self._system, state)
+            if step.cut is None
+        )

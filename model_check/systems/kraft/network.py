@@ -1,14 +1,8 @@
-"""Messages in flight between replicas, and their fate when a replica forgets its requests.
+"""Messages in flight between replicas, and their fate when a replica forgets its requests (docs/engine.md).
 
-Kafka pairs answers with requests by correlation id and drops answers that no request awaits (RESP-7). Here no
-counter is needed for that: when a replica forgets its requests, answers on their way to it leave the network
-and its undelivered requests become unanswerable (they may still arrive, but their answer goes nowhere). With
-at most one outstanding request per destination this is exact.
-
-Most forgotten requests are void: a pre-vote that would not be answered has no effect unless it shows its
-receiver a larger epoch, and a request of an older epoch has none at all. Such messages expire with the
-epoch of their receiver; dropping them at once merges states that behave alike. A receiver that loses its disk
-would go back in time: where that may happen, nothing expires.
+Answers on their way to that replica leave the network, and its undelivered requests become unanswerable.
+Those that are void expire with the epoch of their receiver. A receiver that loses its disk would go back in
+time: where that may happen, nothing expires.
 """
 
 from __future__ import annotations

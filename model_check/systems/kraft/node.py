@@ -7,8 +7,7 @@ message that is never delivered makes up for the difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from enum import Enum
 
 from kraftcheck.reference.disk import Disk
@@ -18,42 +17,14 @@ from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.messages import VoteResponse
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import unread
+from kraftcheck.systems.kraft import reductions
 from kraftcheck.systems.kraft.clock import Clock
+from kraftcheck.systems.kraft.wiring import Wiring
 
 _MAX_POLLS = 8
-
-#: Receives every question to the reference: the replica before it (of a start: its configuration), the event
-#: (of a start: the disk that it finds), and the outcome.
-Listener = Callable[[Protocol, Replica, Event | Disk, Outcome], None]
-_listeners: list[Listener] = []
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Meanwhile ``listener`` receives every question of a node to the reference in this process."""
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
-
-
-def _ask(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
-    for listener in _listeners:
-        listener(protocol, replica, event, outcome)
-    return outcome
-
-
-def _start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
-    outcome = start(protocol, identity, disk)
-    for listener in _listeners:
-        listener(protocol, identity, disk, outcome)
-    return outcome
 
 
 class Ended(Enum):
@@ -117,57 +88,49 @@ class Execution(Frozen):
 
 
 def execute(
+    wiring: Wiring,
     protocol: Protocol,
     replica: Replica,
     event: Event,
-    addable: frozenset[int] = frozenset(),
     expired: tuple[Timer, ...] = (),
     now: int | None = None,
 ) -> Execution:
     """Feed ``event`` and then poll until nothing changes.
 
-    ``addable``: see :func:`kraftcheck.systems.kraft.unread.without_unread_fields`; ``expired`` are timers
-    that the first poll also finds expired; ``now`` is the reading of the replica's clock, where clocks run.
+    ``expired`` are timers that the first poll also finds expired; ``now`` is the reading of the replica's
+    clock, where clocks run.
     """
-    return _poll_on(protocol, (event,), _ask(protocol, replica, event), addable, expired, now)
+    return _poll_on(wiring, protocol, (event,), wiring.ask(protocol, replica, event), expired, now)
 
 
-def boot(
-    protocol: Protocol,
-    identity: Replica,
-    disk: Disk,
-    addable: frozenset[int] = frozenset(),
-    expired: tuple[Timer, ...] = (),
-) -> Execution:
-    """Start the process on ``disk``, in the state that the process finds; the other arguments are those of
-    :func:`execute`.
-    """
-    return _poll_on(protocol, (), _start(protocol, identity, disk), addable, expired)
+def boot(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) -> Execution:
+    """Start the process that ``identity`` configures, on ``disk``, in the state that it finds there."""
+    return _poll_on(wiring, protocol, (), wiring.ask(protocol, identity, disk))
 
 
 def _poll_on(
+    wiring: Wiring,
     protocol: Protocol,
     events: tuple[Event, ...],
     outcome: Outcome,
-    addable: frozenset[int],
-    overdue: tuple[Timer, ...],
+    overdue: tuple[Timer, ...] = (),
     now: int | None = None,
 ) -> Execution:
     effects, rules = list(outcome.effects), list(outcome.rules)
-    timed = now is not None
-    replica = unread.without_unread_fields(outcome.replica, addable, timed=timed)
+    addable, timed = wiring.addable, now is not None
+    replica = reductions.without_unread_fields(outcome.replica, addable, timed=timed)
     expired = (Timer.LINGER, *_expired_at_once(outcome.effects), *overdue)
     for _ in range(_MAX_POLLS):
         if effects and isinstance(effects[-1], Fatal | Stop):
             break
         event = Poll(expired, now=now)
-        polled = _ask(protocol, replica, event)
+        polled = wiring.ask(protocol, replica, event)
         if not polled.effects and polled.replica == replica:
             break
         events += (event,)
         effects += polled.effects
         rules += [rule for rule in polled.rules if rule not in rules]
-        replica = unread.without_unread_fields(polled.replica, addable, timed=timed)
+        replica = reductions.without_unread_fields(polled.replica, addable, timed=timed)
         expired = (Timer.LINGER,)
     else:
         raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")

@@ -5,15 +5,22 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 from kraftcheck.reference.frozen import declared_types, is_frozen, marks_of, options_of
+from kraftcheck.reference.log import SnapshotId
+from kraftcheck.reference.messages import HIGH_WATERMARK_NOT_SUPPORTED
+from kraftcheck.reference.replica import AddingVoter, AlteringQuorum, RemovingVoter, UpdatingVoter
 from kraftcheck.reference.types import Meaning, Order
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft.clock import Clock
+from kraftcheck.systems.kraft.membership import Origin
 
 A = TypeVar("A")
 #: Builds a new value from a value and the second argument.
@@ -122,3 +129,106 @@ class Rebuilding(ABC, Generic[A]):
 
 def _unless_none(rebuild: Rebuild[A]) -> Rebuild[A]:
     return lambda value, how: None if value is None else rebuild(value, how)
+
+
+#: The meanings of epochs and of offsets that move when a batch is left out.
+EPOCHS = frozenset({Meaning.EPOCH, Meaning.LAST_EPOCH})
+OFFSETS = frozenset({Meaning.FIRST_OFFSET, Meaning.END_OFFSET})
+#: Values of these, which no state has here.
+_ABSENT = (SnapshotId, AddingVoter, RemovingVoter, UpdatingVoter, AlteringQuorum, Clock, Origin)
+
+Change = Callable[[Meaning, int], int]
+
+
+class _Numbers(Rebuilding[Change]):
+    def of_meaning(self, meaning: Meaning) -> Rebuild[Change] | None:
+        if meaning in EPOCHS | OFFSETS:
+            return lambda value, change: (
+                value if value == HIGH_WATERMARK_NOT_SUPPORTED else change(meaning, value)
+            )
+        if meaning is Meaning.CONTROL_OFFSET:
+            return lambda value, change: value if value <= 0 else _refuse(meaning.value)
+        if meaning is Meaning.DIRECTORY:
+            return lambda value, change: _refuse(meaning.value)
+        return None
+
+    def _of_fields(self, cls: Any) -> Rebuild[Change] | None:
+        if cls in _ABSENT:
+            return lambda value, change: _refuse(f"a value of type {cls.__name__}")
+        return super()._of_fields(cls)
+
+
+_NUMBERS = _Numbers()
+
+
+def changed(value: Any, change: Change) -> Any:
+    """``value``, of a class of the reference or of this package, with each epoch and offset changed by
+    ``change``. Raises TypeError for a type without a stated meaning, and for a value that no state has here.
+    """
+    return _NUMBERS.rebuilt(value, change)
+
+
+def _refuse(found: str) -> Any:
+    raise TypeError(f"{found}: no state has one where epochs are relative")
+
+
+#: The record that a leader appends is its own id (:mod:`kraftcheck.systems.kraft.environment`).
+_IDS = (Meaning.NODE, Meaning.APPLICATION_VALUE)
+#: Texts that belong to a replica, with the place of its id in them
+#: (:mod:`kraftcheck.systems.kraft.identities`, :mod:`kraftcheck.systems.kraft.administration`).
+_TEXTS = {
+    Meaning.DIRECTORY: re.compile(r"(?<=^d)\d+(?=-\d+$|$)"),
+    Meaning.HOST: re.compile(r"(?<=^node-)\d+$|(?<=^new-node-)\d+$"),
+}
+
+Ids = Mapping[int, int]
+
+
+class _Renaming(Rebuilding[Ids]):
+    def of_meaning(self, meaning: Meaning) -> Rebuild[Ids] | None:
+        if meaning in _IDS:
+            return lambda value, ids: ids.get(value, value)
+        return _of_text(meaning, _TEXTS[meaning]) if meaning in _TEXTS else None
+
+    def in_order(self, order: Order, inner: Rebuild[Ids]) -> Rebuild[Ids]:
+        if order is Order.ASCENDING:
+            return lambda value, ids: tuple(sorted([inner(each, ids) for each in value], key=_place))
+        return super().in_order(order, inner)
+
+
+RENAMING = _Renaming()
+
+
+def renamed(value: Any, ids: Ids) -> Any:
+    """``value``, of a class of the reference or of this package, with each replica replaced by ``ids``.
+
+    Raises TypeError for a type without a stated meaning.
+    """
+    return RENAMING.rebuilt(value, ids)
+
+
+def _of_text(meaning: Meaning, pattern: re.Pattern[str]) -> Rebuild[Ids]:
+    def rename(text: str, ids: Ids) -> str:
+        if not pattern.search(text):
+            raise TypeError(f"{meaning.value}: '{text}' does not say which replica it belongs to")
+        return pattern.sub(lambda match: str(ids.get(int(match[0]), int(match[0]))), text)
+
+    return rename
+
+
+def _place(item: Any) -> tuple[Any, ...]:
+    """The sort key of a sorted tuple: ids with their directories, or the numbers in a tuple."""
+    if isinstance(item, int):
+        return (item,)
+    if isinstance(item, ReplicaKey):
+        return (item.id, item.directory or "")
+    if isinstance(item, tuple):
+        place: tuple[Any, ...] = ()
+        for part in item:
+            if not isinstance(part, int | ReplicaKey):
+                break
+            place += _place(part)
+        return place
+    if hasattr(item, "key"):
+        return _place(item.key)
+    return (item.node if hasattr(item, "node") else item.id,)

@@ -1,21 +1,8 @@
 """Relative epochs: of states that differ only by the number of past elections, one represents all.
 
-No rule reads more of an epoch than how it compares with others, whether it is 0, and that the next election
-takes the next one; nor more of the offset of a record than how it compares with others, and whether it is 0.
-So a state behaves like the one in which
-
-* batches that no replica can distinguish from the ones that follow are not in the logs
-  (:mod:`kraftcheck.systems.kraft.compaction`);
-* epochs that all replicas have left are 1, 2, ... in their order, and the later ones follow at their original
-  distances.
-
-That is a bisimulation: each step of the one is a step of the other, by the same replica with the same name,
-to states that are alike again (``tests/systems/kraft/test_relative.py`` compares all steps of many states).
-The history of epochs that all have left is dropped, except the last leader, so that no safety property is
-judged here.
-
-This gives a finite graph for behaviours whose epochs grow without end, as long as the replicas keep within
-some distance of each other: ``bounds.max-epoch`` then bounds that distance, not the number of elections.
+Batches that no replica can distinguish from the ones that follow are not in its logs, and epochs that all
+replicas have left are 1, 2, ... in their order. docs/engine.md says why that is a bisimulation. The history
+of epochs that all have left is dropped, except the last leader, so that no safety property is judged here.
 """
 
 from __future__ import annotations
@@ -35,7 +22,7 @@ from kraftcheck.systems.kraft import compaction
 from kraftcheck.systems.kraft.compaction import References
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.numbers import EPOCHS, OFFSETS, changed
+from kraftcheck.systems.kraft.rebuilding import EPOCHS, OFFSETS, changed
 from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
 from kraftcheck.systems.kraft.wanted import running
 

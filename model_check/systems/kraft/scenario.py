@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -13,7 +14,7 @@ from kraftcheck.support.printable import printable
 from kraftcheck.support.validation import spelled
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.names import NAMES
-from kraftcheck.systems.scenario import Budget, Scenario, Table
+from kraftcheck.systems.scenario import Budget, Listed, Scenario, Table
 
 ReplicaId = Annotated[int, Field(ge=0, le=99)]
 Link = Annotated[
@@ -30,10 +31,7 @@ AdminStep = Annotated[
     ),
 ]
 #: Properties of states and steps.
-Named = Annotated[
-    tuple[Annotated[str, AfterValidator(NAMES.of_states)], ...],
-    Field(strict=False),
-]
+Named = Listed[Annotated[str, AfterValidator(NAMES.of_states)]]
 
 
 def _fatal_reason(name: str) -> str:
@@ -69,38 +67,29 @@ class ProtocolChoice(Table):
 
 
 class Replicas(Table):
-    """The participants. ``views`` gives a replica a voter set of its own (a voter that was removed and has
-    not heard of it); ``initial`` starts a replica in a state given in short form instead of its first start.
-    ``dynamic``: kraft.version 1: voters begin with a checkpoint that holds the voter set, observers with
-    nothing, and the voters are the bootstrap servers of all unless ``bootstrap-servers`` names others.
-    ``upgradable``: kraft.version 0, and every process supports 1. In both cases replicas have directory ids.
-
-    ``joining``: controllers that are no voters yet; ``with-checkpoint``: those of them that begin with the
-    voters' checkpoint; ``auto-join``: those that make themselves voters. ``initial-leader``: all replicas but
-    the ``fresh`` ones begin in the state after a run without faults, with this leader of epoch 1. ``older``:
-    those whose process supports kraft.version 0 only; ``moved``: those whose endpoints differ from the ones
-    in the voter set.
+    """The participants. Replicas have directory ids where the voter set may change, that is with ``dynamic``
+    (kraft.version 1) or ``upgradable`` (0, and every process supports 1).
     """
 
     voters: Annotated[
         tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False, examples=[[1, 2, 3]])
     ]
-    observers: Annotated[tuple[ReplicaId, ...], Field(max_length=4, strict=False)] = ()
+    observers: Annotated[Listed[ReplicaId], Field(max_length=4)] = ()
     views: dict[str, Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]] = (
         Field(default={})
     )
     initial: dict[str, str] = Field(default={})
-    stopped: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    stopped: Listed[ReplicaId] = ()
     dynamic: bool = False
     upgradable: bool = False
-    joining: Annotated[tuple[ReplicaId, ...], Field(max_length=4, strict=False)] = ()
-    with_checkpoint: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="with-checkpoint")] = ()
-    auto_join: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="auto-join")] = ()
-    bootstrap_servers: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="bootstrap-servers")] = ()
-    initial_leader: Annotated[ReplicaId | None, Field(alias="initial-leader")] = None
-    fresh: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
-    older: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
-    moved: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    joining: Annotated[Listed[ReplicaId], Field(max_length=4)] = ()
+    with_checkpoint: Listed[ReplicaId] = ()
+    auto_join: Listed[ReplicaId] = ()
+    bootstrap_servers: Listed[ReplicaId] = ()
+    initial_leader: ReplicaId | None = None
+    fresh: Listed[ReplicaId] = ()
+    older: Listed[ReplicaId] = ()
+    moved: Listed[ReplicaId] = ()
 
     @property
     def changing(self) -> bool:
@@ -114,17 +103,11 @@ class Replicas(Table):
 
 
 class Admin(Table):
-    """The requests of the admin client to leaders: ``steps`` such as "add 4", "remove 3/d3-2", "upgrade
-    kraft.version", "downgrade kraft.version". ``order``: "listed": the first step that the leader's voter set
-    does not show as done, when a change can begin; "any": any step at any time. ``at``: the leaders that
-    receive them (by default all). "add 4 ack-when-appended" asks for the answer before the commit (KIP-1186).
-    "alter 4,5,6" and "alter cancel" are AlterQuorum requests of KIP-595. ``describes``: the admin client
-    sends DescribeQuorum to every replica in every state; that spends no budget.
-    """
+    """The requests of the admin client to leaders; ``describes``: and DescribeQuorum to every replica."""
 
-    steps: Annotated[tuple[AdminStep, ...], Field(max_length=8, strict=False)] = ()
+    steps: Annotated[Listed[AdminStep], Field(max_length=8)] = ()
     order: Literal["listed", "any"] = "listed"
-    at: Annotated[tuple[ReplicaId, ...], Field(strict=False)] = ()
+    at: Listed[ReplicaId] = ()
     describes: bool = False
 
     @property
@@ -134,57 +117,38 @@ class Admin(Table):
 
 
 class NetworkChoice(scenario.NetworkChoice):
-    """The network: ``cut`` links ("1-2" both ways, "1>2" one way); ``no-pre-vote`` replicas that do not know
-    pre-vote; ``forgotten``: whether requests that their sender has forgotten stay in flight or are lost at
-    once. ``idle-answers``: whether answers without new information are modelled (see
-    :mod:`kraftcheck.systems.kraft.idle`).
-    """
+    """The network between replicas."""
 
-    cut: Annotated[tuple[Link, ...], Field(strict=False)] = ()
+    cut: Listed[Link] = ()
     forgotten: Literal["stay", "lost"] = "stay"
-    idle_answers: Annotated[Literal["in-flight", "left-out"], Field(alias="idle-answers")] = "in-flight"
-    no_pre_vote: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="no-pre-vote")] = ()
+    idle_answers: Literal["in-flight", "left-out"] = "in-flight"
+    no_pre_vote: Listed[ReplicaId] = ()
 
 
 class EnvironmentChoice(Table):
-    """The events without messages. ``timers``: which may expire, ``timers-at``: at single replicas;
-    ``timely``: a fetch timer expires only where the leader's link is cut; ``discovery``: replicas without a
-    leader fetch from any voter; ``delayed-fetches``: a fetch that finds nothing waits at the leader;
-    ``power-loss``: a crash may lose the unflushed tail; ``write-back``: the writes of a crashed process are
-    on the disk before its successor runs; ``boundaries``: a crash may fall between the effects of a step;
-    ``sends``: requests that a step sends to several replicas go out in the order of the voter set, or in any;
-    ``crashes-at``: the processes that may crash, ``wipes-at``: the replicas whose disks may be replaced by
-    empty ones (by default all); ``snapshots``: whether state machines ask for them at their high watermark,
-    or for any; ``snapshot-size``: in bytes; ``snapshot-prefix``: the fate of the records that a snapshot
-    replaces. ``tick``: the ms by which the clock of a leader moves at a time, where ``budgets.ticks`` lets
-    clocks run; ``clock``: whether it only goes forward or may also be set back.
-    """
+    """The events without messages, and the choices that the environment has in them."""
 
-    timers: Annotated[tuple[TimerName, ...], Field(strict=False)] = ("election", "fetch")
-    timers_at: Annotated[
-        dict[str, Annotated[tuple[TimerName, ...], Field(strict=False)]], Field(alias="timers-at")
-    ] = Field(default={})
+    timers: Listed[TimerName] = ("election", "fetch")
+    timers_at: dict[str, Listed[TimerName]] = Field(default={})
     timely: bool = False
     discovery: bool = False
-    delayed_fetches: Annotated[bool, Field(alias="delayed-fetches")] = False
-    power_loss: Annotated[bool, Field(alias="power-loss")] = True
-    write_back: Annotated[bool, Field(alias="write-back")] = False
+    delayed_fetches: bool = False
+    power_loss: bool = True
+    write_back: bool = False
     boundaries: bool = True
     sends: Literal["listed", "any-order"] = "listed"
-    crashes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="crashes-at")] = ()
-    wipes_at: Annotated[tuple[ReplicaId, ...], Field(strict=False, alias="wipes-at")] = ()
+    crashes_at: Listed[ReplicaId] = ()
+    wipes_at: Listed[ReplicaId] = ()
     snapshots: Literal["committed", "any"] = "committed"
-    snapshot_size: Annotated[int, Field(ge=1, le=9, alias="snapshot-size")] = 1
-    snapshot_prefix: Annotated[Literal["deleted", "kept"], Field(alias="snapshot-prefix")] = "deleted"
+    snapshot_size: Annotated[int, Field(ge=1, le=9)] = 1
+    snapshot_prefix: Literal["deleted", "kept"] = "deleted"
     tick: Annotated[int, Field(ge=1, le=3_600_000)] = 1
     clock: Literal["forward", "any"] = "forward"
 
 
 class Budgets(scenario.Budgets):
     """How often the environment may do something; 0: never. ``timers`` bounds all timer expirations together;
-    without it they are unbounded. ``admin`` bounds the admin client's requests, ``wipes`` the disks that are
-    replaced by empty ones, ``restores`` those that are put back in, ``snapshots`` the snapshots that state
-    machines write, ``ticks`` the times that the clock of a leader moves; without it there are no clocks.
+    without it they are unbounded. Without ``ticks`` there are no clocks.
     """
 
     appends: Budget = 0
@@ -204,7 +168,7 @@ class Budgets(scenario.Budgets):
 class Bounds(Table):
     """State constraints."""
 
-    max_epoch: Annotated[int, Field(ge=1, le=20, alias="max-epoch")] = 1
+    max_epoch: Annotated[int, Field(ge=1, le=20)] = 1
 
 
 class Eventually(scenario.Eventually):
@@ -229,18 +193,15 @@ class Eventually(scenario.Eventually):
 
 
 class Check(scenario.Check):
-    """The properties to judge. ``ignore-fatal``: reasons for which a process may exit without a new
-    violation, as a finding shows them already. ``initial-prefix``: whether the run that leads to
-    ``initial-leader`` is judged too.
-    """
+    """The properties to judge; ``initial_prefix``: also in the run that leads to ``initial-leader``."""
 
-    ignore_fatal: Annotated[tuple[FatalName, ...], Field(strict=False, alias="ignore-fatal")] = ()
+    ignore_fatal: Listed[FatalName] = ()
     properties: Named = ()
     only: Named = ()
     without: Named = ()
-    goals: Annotated[tuple[Annotated[str, AfterValidator(NAMES.goal)], ...], Field(strict=False)] = ()
-    eventually: Annotated[tuple[Eventually, ...], Field(strict=False)] = ()
-    initial_prefix: Annotated[bool, Field(alias="initial-prefix")] = True
+    goals: Listed[Annotated[str, AfterValidator(NAMES.goal)]] = ()
+    eventually: Listed[Eventually] = ()
+    initial_prefix: bool = True
 
 
 class KRaftScenario(Scenario):
@@ -259,6 +220,37 @@ class KRaftScenario(Scenario):
     budgets: Budgets = Budgets()
     bounds: Bounds = Bounds()
     check: Check = Check()
+
+    @property
+    def named(self) -> dict[str, Iterable[int | str]]:
+        """The keys that name replicas, in a list or as the keys of a table, with the names."""
+        replicas, environment, leader = self.replicas, self.environment, self.replicas.initial_leader
+        return {
+            "protocol.at": self.protocol.at,
+            "replicas.voters": replicas.voters,
+            "replicas.observers": replicas.observers,
+            "replicas.views": replicas.views,
+            "replicas.stopped": replicas.stopped,
+            "replicas.joining": replicas.joining,
+            "replicas.with-checkpoint": replicas.with_checkpoint,
+            "replicas.auto-join": replicas.auto_join,
+            "replicas.bootstrap-servers": replicas.bootstrap_servers,
+            "replicas.initial": replicas.initial,
+            "replicas.initial-leader": () if leader is None else (leader,),
+            "replicas.fresh": replicas.fresh,
+            "replicas.older": replicas.older,
+            "replicas.moved": replicas.moved,
+            "network.no-pre-vote": self.network.no_pre_vote,
+            "environment.timers-at": environment.timers_at,
+            "environment.crashes-at": environment.crashes_at,
+            "environment.wipes-at": environment.wipes_at,
+            "admin.at": self.admin.at,
+        }
+
+    @property
+    def all_timers(self) -> set[str]:
+        """The timers that may expire at some replica."""
+        return {*self.environment.timers}.union(*self.environment.timers_at.values())
 
     @model_validator(mode="after")
     def _budgets_are_spent(self) -> KRaftScenario:

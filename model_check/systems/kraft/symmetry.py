@@ -19,7 +19,7 @@ from kraftcheck.reference.events import Timer
 from kraftcheck.reference.replica import Resigned
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import identities as identities_of
-from kraftcheck.systems.kraft import renaming
+from kraftcheck.systems.kraft import rebuilding
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -37,7 +37,7 @@ class SymmetricSystem(KRaftSystem):
 
     def renamed(self, permutation: int, value: Hashable) -> Hashable:
         """``value`` (a node, message, label or history) under a permutation, given by its number."""
-        return cast(Hashable, renaming.renamed(value, self.ids[permutation]))
+        return cast(Hashable, rebuilding.renamed(value, self.ids[permutation]))
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:
         replica = cast(Node, outcome.local).replica
@@ -107,8 +107,7 @@ def _ordered_by_id(scenario: KRaftScenario) -> Iterator[str]:
     protocols = [
         identities_of.protocol_of(scenario, each, scenario.file) for each in scenario.replicas.voters
     ]
-    timers = {*environment.timers, *(each for timers in environment.timers_at.values() for each in timers)}
-    if Timer.CHECK_QUORUM.value in timers and any(each.counts_contacts for each in protocols):
+    if Timer.CHECK_QUORUM.value in scenario.all_timers and any(each.counts_contacts for each in protocols):
         yield f"{_SUCCESSORS}, so it goes without the timer check-quorum"
 
 
@@ -147,46 +146,32 @@ def _said(scenario: KRaftScenario, ids: Ids) -> dict[str, Hashable]:
     """The values of the keys that name replicas, with those renamed; ``replicas.initial`` shows in the
     nodes.
     """
-    replicas, network, environment = scenario.replicas, scenario.network, scenario.environment
 
-    def some(named: Iterable[int]) -> frozenset[int]:
-        return frozenset(ids.get(each, each) for each in named)
+    def some(named: Iterable[int | str]) -> frozenset[int]:
+        return frozenset(ids.get(int(each), int(each)) for each in named)
 
     def table(named: Mapping[str, Hashable]) -> frozenset[tuple[int, Hashable]]:
         return frozenset((ids.get(int(word), int(word)), value) for word, value in named.items())
 
-    links = [(re.split("[->]", link), "-" in link) for link in network.cut]
+    links = [(re.split("[->]", link), "-" in link) for link in scenario.network.cut]
     cut = [(int(one), int(other)) for (one, other), _ in links]
     cut += [(int(other), int(one)) for (one, other), both in links if both]
-    return {
+    timers = scenario.environment.timers_at
+    known: dict[str, Hashable] = {
+        key: some(words) for key, words in scenario.named.items() if key != "replicas.initial"
+    }
+    return known | {
         "protocol.at": table(
             {word: tuple(sorted(each.items())) for word, each in scenario.protocol.at.items()}
         ),
-        "replicas.voters": some(replicas.voters),
-        "replicas.observers": some(replicas.observers),
-        "replicas.views": table({word: some(view) for word, view in replicas.views.items()}),
-        "replicas.stopped": some(replicas.stopped),
-        "replicas.joining": some(replicas.joining),
-        "replicas.with-checkpoint": some(replicas.with_checkpoint),
-        "replicas.auto-join": some(replicas.auto_join),
-        "replicas.bootstrap-servers": some(replicas.bootstrap_servers),
-        "replicas.initial-leader": some(
-            () if replicas.initial_leader is None else (replicas.initial_leader,)
-        ),
-        "replicas.fresh": some(replicas.fresh),
-        "replicas.older": some(replicas.older),
-        "replicas.moved": some(replicas.moved),
+        "replicas.views": table({word: some(view) for word, view in scenario.replicas.views.items()}),
         "network.cut": frozenset((ids.get(one, one), ids.get(other, other)) for one, other in cut),
-        "network.no-pre-vote": some(network.no_pre_vote),
-        "environment.timers-at": table({w: frozenset(each) for w, each in environment.timers_at.items()}),
-        "environment.crashes-at": some(environment.crashes_at),
-        "environment.wipes-at": some(environment.wipes_at),
+        "environment.timers-at": table({word: frozenset(each) for word, each in timers.items()}),
         "admin.steps": tuple(
             (step, ids.get(int(word), int(word)))
             for step in scenario.admin.steps
             for word in re.findall(r"(?<= )\d+", step)
         ),
-        "admin.at": some(scenario.admin.at),
     }
 
 
@@ -194,10 +179,10 @@ def _begins_alike(system: KRaftSystem, ids: Ids) -> bool:
     """Whether the initial state stays the same with the replicas renamed."""
     place = {identity.id: component for component, identity in enumerate(system.identities)}
     (state,) = system.initial_states()
-    nodes = {place[ids[each]]: renaming.renamed(state.locals[place[each]], ids) for each in place}
-    messages = Counter(renaming.renamed(message, ids) for message in state.messages)
+    nodes = {place[ids[each]]: rebuilding.renamed(state.locals[place[each]], ids) for each in place}
+    messages = Counter(rebuilding.renamed(message, ids) for message in state.messages)
     return (
         nodes == dict(enumerate(state.locals))
         and messages == Counter(state.messages)
-        and renaming.renamed(state.history, ids) == state.history
+        and rebuilding.renamed(state.history, ids) == state.history
     )

@@ -25,7 +25,7 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica
 from kraftcheck.reference.types import INT32
 from kraftcheck.systems.kraft import clock as clocks
-from kraftcheck.systems.kraft import description_checks, invariants, names, outcomes, replacements, starts
+from kraftcheck.systems.kraft import description_checks, invariants, outcomes
 from kraftcheck.systems.kraft import history as histories
 from kraftcheck.systems.kraft.environment import Environment, Offer, offers
 from kraftcheck.systems.kraft.history import History
@@ -101,9 +101,11 @@ class KRaftSystem:
         self._initial_history = initial_history or History()
         self.voters = voters
         self._judged = frozenset(properties)
+        changing = wiring.origin is not None
+        judged = invariants.all_invariants(voters, self.places, changing=changing)
         self.invariants: tuple[Invariant, ...] = tuple(
             invariant
-            for invariant in (*self._all_invariants(), *map(invariants.NeverHolds, sorted(broken_at_start)))
+            for invariant in (*judged, *map(invariants.never_holds, sorted(broken_at_start)))
             if invariant.name in self._judged
         )
 
@@ -117,24 +119,6 @@ class KRaftSystem:
     def places(self) -> tuple[int, ...]:
         """The ids of the replicas."""
         return tuple(identity.id for identity in self.identities)
-
-    def _all_invariants(self) -> tuple[Invariant, ...]:
-        ids = tuple(identity.id for identity in self.identities)
-        changing = self.wiring.origin is not None
-        majority = invariants.CommittedOnMajority(
-            names.HIGH_WATERMARK_ON_MAJORITY, self.voters, ids, changing=changing
-        )
-        return (
-            invariants.SingleKnownLeader(),
-            invariants.RecordIdentity(),
-            invariants.LogMatching(),
-            invariants.LeaderCompleteness(),
-            invariants.LeaderCompleteness(names.COMMITTED_SURVIVES_CHANGES),
-            invariants.AddedVoterHoldsEpoch(ids),
-            majority,
-            replace(majority, name=names.ACKNOWLEDGED_IS_DURABLE, durable=True),
-            replace(majority, name=names.REMOVED_LEADER_DOES_NOT_COUNT, removed=True),
-        )
 
     def initial_states(self) -> Sequence[GlobalState]:
         """One initial state: the nodes, messages and history that the scenario gives."""
@@ -198,7 +182,7 @@ class KRaftSystem:
         if node.replica is None:
             if node.died is not None:
                 return []
-            found = [*starts.restart(self.wiring, protocol, node, identity)]
+            found = [*outcomes.restart(self.wiring, protocol, node, identity)]
             return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
         found = []
         for offer in offers(self.environment, protocol, node.replica):
@@ -209,21 +193,21 @@ class KRaftSystem:
 
     def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
         """Time passes at replicas that read the clock, which are the leaders; the clock may be set back."""
-        budget, clock = self.environment.ticks, node.clock
+        costs, clock, choice = self.environment.price("ticks"), node.clock, self.environment.choice
         leads = node.replica is not None and isinstance(node.replica.role, Leader)
-        if budget is None or clock is None or not leads:
+        if costs is None or clock is None or not leads:
             return
-        readings = [clock.now + self.environment.tick]
-        if self.environment.sets_clock_back and clock.now > 0:
-            readings.append(clock.now - self.environment.tick)
+        readings = [clock.now + choice.tick]
+        if choice.clock == "any" and clock.now > 0:
+            readings.append(clock.now - choice.tick)
         for now in readings:
             action = Action("clock", replica_id, f"shows {now}")
             moved = replace(node, clock=replace(clock, now=now))
-            yield Step(Outcome(action, moved, costs=(budget,)), None, 0)
+            yield Step(Outcome(action, moved, costs=costs), None, 0)
 
     def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-        yield from replacements.wipe(self.wiring, protocol, node, identity)
-        yield from replacements.restore(self.wiring, protocol, node, identity)
+        yield from outcomes.wipe(self.wiring, protocol, node, identity)
+        yield from outcomes.restore(self.wiring, protocol, node, identity)
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """The possible results of an event that the environment offers to a running replica."""
@@ -244,19 +228,18 @@ class KRaftSystem:
         self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]
     ) -> list[Step]:
         assert node.replica is not None
-        protocol, addable = self.protocols[component], self.wiring.addable
+        protocol = self.protocols[component]
         now = None if node.clock is None else node.clock.now
         if now is not None and isinstance(event, RequestReceived | ResponseReceived | Poll):
             event = replace(event, now=now)
-        execution = execute(protocol, node.replica, event, addable, now=now)
+        execution = execute(self.wiring, protocol, node.replica, event, now=now)
         found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
         armed = node.replica.max_kraft_version > 0
         if allowed and armed and isinstance(execution.replica.role, Follower):
-            overdue = execute(protocol, node.replica, event, addable, (Timer.UPDATE_VOTER,), now)
+            overdue = execute(self.wiring, protocol, node.replica, event, (Timer.UPDATE_VOTER,), now)
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
-                cost = self.environment.timer_cost
-                paid = costs if cost is None else (*costs, cost)
+                paid = (*costs, *(self.environment.price("timers") or ()))
                 later = action.with_also(Also.UPDATE_VOTER_OVER)
                 found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
         if node.clock is not None or description_checks.is_asked(event):

@@ -32,7 +32,7 @@ from kraftcheck.reference.replica import (
     VoterChange,
 )
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import append_checks, assignments, membership, names, update_checks
+from kraftcheck.systems.kraft import assignments, change_checks, membership, names
 from kraftcheck.systems.kraft.administration import first_directory
 from kraftcheck.systems.kraft.node import Execution, Node
 
@@ -52,13 +52,13 @@ def violations(
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
     yield from _loading_violations(before, event, execution)
-    yield from append_checks.violations(protocol, before, event, execution)
+    yield from change_checks.append_violations(protocol, before, event, execution)
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, event, execution)
         if _is_given_up_too_early(before.role, event, execution):
             yield names.CHANGE_ANSWERED
         yield from _unanswered_alterations(before.role, event, execution)
-    yield from update_checks.violations(before, event, execution)
+    yield from change_checks.update_violations(before, event, execution)
     if _leads_for_another(before, execution):
         yield names.WIPED_REPLICA_IS_ANOTHER
     if isinstance(event, RequestReceived):

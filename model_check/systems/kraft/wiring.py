@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Event
 from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.systems.kraft.membership import Origin
+
+#: Receives every question to the reference: the replica before it (of a start: its configuration), the event
+#: (of a start: the disk that it finds), and the outcome.
+Listener = Callable[[Protocol, Replica, Event | Disk, Outcome], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +38,21 @@ class Wiring:
     AlterQuorum requests (KIP-595), in the order of the admin client's steps, ``None`` where voters do not
     change that way; ignored_fatals: reasons for an exit that are not judged; the process restarts; any_order:
     whether requests that go out one after the other go out in any order, where a crash falls between them;
-    idle_left_out: whether answers without new information are left out of the model. starts: the results of
-    starts, by replica and disk (:func:`kraftcheck.systems.kraft.starts.course`); start_verdicts: the
+    idle_left_out: whether answers without new information are left out of the model; listener: receives every
+    question to the reference. starts: the results of
+    starts, by replica and disk (:func:`kraftcheck.systems.kraft.outcomes.course`); start_verdicts: the
     properties they violate and the goals they reach, by the replica before and the disk.
     """
 
-    component: Callable[[int], int]
-    cut: frozenset[tuple[int, int]]
-    no_pre_vote: frozenset[int]
-    flag_ignored: frozenset[int]
-    forgotten_stay: bool
-    crash: int | None
-    power_loss: bool
-    written_back: bool
-    boundaries: bool
+    component: Callable[[int], int] = int
+    cut: frozenset[tuple[int, int]] = frozenset()
+    no_pre_vote: frozenset[int] = frozenset()
+    flag_ignored: frozenset[int] = frozenset()
+    forgotten_stay: bool = True
+    crash: int | None = None
+    power_loss: bool = False
+    written_back: bool = False
+    boundaries: bool = False
     crashes: int = 0
     duplicate: int | None = None
     wipe: int | None = None
@@ -57,7 +65,20 @@ class Wiring:
     ignored_fatals: frozenset[FatalReason] = frozenset()
     any_order: bool = False
     idle_left_out: bool = False
+    listener: Listener | None = None
     starts: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     start_verdicts: dict[tuple[Replica, Disk], tuple[tuple[str, ...], tuple[str, ...]]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+
+    def ask(self, protocol: Protocol, replica: Replica, happened: Event | Disk) -> Outcome:
+        """The step of the reference by an event, or the start of the process that ``replica`` configures on a
+        disk.
+        """
+        if isinstance(happened, Disk):
+            outcome = start(protocol, replica, happened)
+        else:
+            outcome = step(protocol, replica, happened)
+        if self.listener is not None:
+            self.listener(protocol, replica, happened, outcome)
+        return outcome

@@ -6,6 +6,7 @@ The effects of an execution happen one after the other, so that a crash may fall
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TypeGuard
 
 from kraftcheck.engine.system import Signal
@@ -45,7 +46,7 @@ from kraftcheck.reference.messages import (
 )
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import assignments, idle, membership
+from kraftcheck.systems.kraft import assignments, membership, reductions
 from kraftcheck.systems.kraft.labels import (
     Acknowledged,
     Altered,
@@ -194,7 +195,7 @@ class World:
                 return
             request = replace(request, pre_vote=False)
         if self.after is not None:
-            request = idle.as_sent(request, self.after, effect.to)
+            request = reductions.as_sent(request, self.after, effect.to)
         elif isinstance(request, FetchRequest) and request.max_wait_ms == 0:
             # A request that does not wait is answered at once, with any high watermark.
             request = replace(request, high_watermark=None)
@@ -211,10 +212,10 @@ class World:
         if asked is not None and isinstance(response, VoteResponse) and response.granted:
             self.labels.append(Voted(self.replica_id, asked.epoch, asked.candidate))
         if self.event is not None:
-            again = idle.asked_again(self.event, self.replica_id, response)
+            again = reductions.asked_again(self.event, self.replica_id, response)
             if again is not None:
                 self.sends.append(InFlight(effect.to, self.replica_id, again))
-            if again is not None or idle.is_unread(self.event, response):
+            if again is not None or reductions.is_unread(self.event, response):
                 return
         self.sends.append(InFlight(self.replica_id, effect.to, response))
 
@@ -298,3 +299,57 @@ def _addition_under_way(replica: Replica) -> AddingVoter | None:
 def _newest_change(execution: Execution) -> Batch | None:
     batches = reversed(execution.replica.log.batches)
     return next((batch for batch in batches if membership.has_voters(batch)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """A crash after the first ``completed`` effects of ``execution``, which have ``left`` this.
+
+    Where requests go out in any order, those that went out come first in this ``execution``.
+    """
+
+    left: Left
+    execution: Execution
+    completed: int
+
+
+def happen(world: World, execution: Execution) -> list[CrashPoint]:
+    """Let all effects of ``execution`` happen in ``world``; the state that is left after each."""
+    effects, points = execution.effects, list[CrashPoint]()
+    done = 0
+    while done < len(effects):
+        together = _sent_together(effects, done) if world.wiring.any_order else 1
+        if together > 1:
+            points += _among(world, execution, done, together)
+        for effect in effects[done : done + together]:
+            world.happen(effect)
+        done += together
+        if is_boundary(effects[done - 1]):
+            points.append(CrashPoint(world.left(), execution, done))
+    return points
+
+
+def _sent_together(effects: tuple[object, ...], first: int) -> int:
+    """The number of consecutive requests from effect ``first`` on; at least 1, even if that is not a
+    request.
+    """
+    last = first
+    while last < len(effects) and isinstance(effects[last], Send):
+        last += 1
+    return max(1, last - first)
+
+
+def _among(world: World, execution: Execution, first: int, together: int) -> list[CrashPoint]:
+    """Crashes when some of the requests have gone out that go out together, and others have not."""
+    points = []
+    places = range(first, first + together)
+    for size in range(1, together):
+        for chosen in combinations(places, size):
+            order = [*chosen, *(place for place in places if place not in chosen)]
+            other = world.copy()
+            for place in chosen:
+                other.happen(execution.effects[place])
+            moved = tuple(execution.effects[place] for place in order)
+            effects = (*execution.effects[:first], *moved, *execution.effects[first + together :])
+            points.append(CrashPoint(other.left(), replace(execution, effects=effects), first + size))
+    return points

@@ -18,7 +18,7 @@ from kraftcheck.engine.steps import steps
 from kraftcheck.engine.system import GlobalState, PathStep
 from kraftcheck.engine.unpaid import Unpaid
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import fairness
+from kraftcheck.systems.kraft import liveness
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.scenario import shipped, shipped_files
 from tests.systems.kraft.small import changed
@@ -90,8 +90,8 @@ def test_fair_steps_cost_no_other_budgets_than_those_that_are_told(name: str) ->
     scenario = shipped()[name]
     system = build(scenario, absorbs=True)
     (wanted,) = scenario.check.eventually
-    classes = fairness.classes_of(system, wanted)
-    told = set(fairness.budgets_of(system, wanted))
+    classes = liveness.classes_of(system, wanted)
+    told = set(liveness.budgets_of(system, wanted))
     graph = collect_graph(system)
     for state in map(graph.state, range(graph.size)):
         for step in steps(system, state):

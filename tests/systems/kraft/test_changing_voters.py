@@ -24,7 +24,7 @@ from kraftcheck.reference.log import (
 from kraftcheck.reference.replica import Follower, Leader, Progress, Replica
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet, static_voters, voter_set
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import administration, initial_prefix, membership, names, unread
+from kraftcheck.systems.kraft import administration, initial_prefix, membership, names, reductions
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.labels import (
@@ -43,18 +43,7 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario, from_data, shipped
-from tests.systems.kraft.small import changed, shown_again
-
-FINDINGS = {
-    "finding-removed-voter-acknowledges": 4,
-    "finding-wiped-leader": 4,
-    "finding-resigned-leader-unknown": 15,
-}
-
-
-@pytest.mark.parametrize(("name", "steps"), FINDINGS.items())
-def test_findings_are_found_and_can_be_shown_again(name: str, steps: int) -> None:
-    assert shown_again(name) == (names.NO_FATAL, steps)
+from tests.systems.kraft.small import changed
 
 
 def test_a_removal_that_timed_out_leaves_its_leader_in_office() -> None:
@@ -353,7 +342,7 @@ def _reduced(state: GlobalState, addable: frozenset[int]) -> tuple[Any, ...]:
     locals_ = []
     for local in state.locals:
         node = cast(Node, local)
-        shown = None if node.replica is None else unread.without_unread_fields(node.replica, addable)
+        shown = None if node.replica is None else reductions.without_unread_fields(node.replica, addable)
         shown = None if shown is None else replace(shown, log=Log(_shapes(shown.log)))
         locals_.append((shown, _shapes(node.disk.log), node.disk.flushed, node.died))
     return (tuple(locals_), len(state.messages), state.budgets)
@@ -387,7 +376,7 @@ def test_unread_fields_change_nothing_where_voters_are_added(monkeypatch: pytest
     system = build(scenario)
     addable = system.wiring.addable
     _, reduced = explore_naively(system)
-    monkeypatch.setattr(unread, "without_unread_fields", _keep)
+    monkeypatch.setattr(reductions, "without_unread_fields", _keep)
     _, full = explore_naively(build(scenario))
     monkeypatch.undo()
     assert len(full) > len(reduced)
@@ -398,7 +387,7 @@ def test_only_replicas_that_may_be_added_are_remembered() -> None:
     entry = Progress(ReplicaKey(3, "d3"), 2, True, None, 2, None, True)
     other = replace(entry, key=ReplicaKey(4, "d4"))
     role = Leader(0, (), (), observers=(entry, other))
-    kept = unread.without_unread_fields(Replica(ONE, VoterSet(), role=role), frozenset({3})).role
+    kept = reductions.without_unread_fields(Replica(ONE, VoterSet(), role=role), frozenset({3})).role
     assert isinstance(kept, Leader)
     assert kept.observers == (Progress(entry.key, 2, caught_up=True),)
 

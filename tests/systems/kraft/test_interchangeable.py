@@ -20,7 +20,7 @@ from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import renaming
+from kraftcheck.systems.kraft import rebuilding
 from kraftcheck.systems.kraft import symmetry as kraft_symmetry
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.history import History
@@ -202,23 +202,23 @@ def test_keys_that_name_replicas_are_compared() -> None:
 
 def test_it_is_known_of_all_that_occurs_whether_it_names_a_replica() -> None:
     for kind in (Node, InFlight, History, *typing.get_args(Label)):
-        assert renaming.RENAMING.of_class(kind) is not None
+        assert rebuilding.RENAMING.of_class(kind) is not None
 
 
 def test_a_text_that_does_not_name_its_replica_is_refused() -> None:
     with pytest.raises(TypeError, match="does not say which replica"):
-        renaming.renamed(Endpoint("CONTROLLER", "localhost", 9093), {})
+        rebuilding.renamed(Endpoint("CONTROLLER", "localhost", 9093), {})
 
 
 def test_replicas_are_renamed_in_the_reasons_why_processes_exit() -> None:
     died = Fatal(FatalReason.CONFLICTING_LEADER, replica=7, epoch=7, known_leader=8, known_epoch=7)
-    found = renaming.renamed(Node(None, Disk(), died), {7: 8, 8: 7}).died
+    found = rebuilding.renamed(Node(None, Disk(), died), {7: 8, 8: 7}).died
     assert found == replace(died, replica=8, known_leader=7)
 
 
 def test_directories_and_hosts_go_with_their_replicas() -> None:
     ids = {1: 12, 12: 1}
-    assert renaming.renamed(ReplicaKey(1, "d1-2"), ids) == ReplicaKey(12, "d12-2")
-    assert renaming.renamed(ReplicaKey(12, "d12"), ids) == ReplicaKey(1, "d1")
-    assert renaming.renamed(ReplicaKey(-1, None), ids) == ReplicaKey(-1, None)
-    assert renaming.renamed(Endpoint("C", "new-node-1", 1), ids) == Endpoint("C", "new-node-12", 1)
+    assert rebuilding.renamed(ReplicaKey(1, "d1-2"), ids) == ReplicaKey(12, "d12-2")
+    assert rebuilding.renamed(ReplicaKey(12, "d12"), ids) == ReplicaKey(1, "d1")
+    assert rebuilding.renamed(ReplicaKey(-1, None), ids) == ReplicaKey(-1, None)
+    assert rebuilding.renamed(Endpoint("C", "new-node-1", 1), ids) == Endpoint("C", "new-node-12", 1)

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Effect, Persist, Transition
 from kraftcheck.reference.replica import QuorumState
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import checks, names
 
-FOUND = QuorumState(1, None, ReplicaKey(2))
-MIXTURE = QuorumState(2, None, ReplicaKey(2))
-NEW = QuorumState(2)
-TORN = (names.QUORUM_STATE_IS_ATOMIC,)
+FOUND, MIXTURE = QuorumState(1, None, ReplicaKey(2)), QuorumState(2, None, ReplicaKey(2))
+NEW, LATER = QuorumState(2), QuorumState(3)
+IN_2, IN_3 = (Transition("Unattached", "Unattached", epoch) for epoch in (2, 3))
+#: What a step writes and changes; the contents that are whole.
+STEPS: tuple[tuple[tuple[Effect, ...], set[QuorumState]], ...] = (
+    ((Persist(NEW), IN_2), {FOUND, NEW}),
+    # What is in between is torn, even though the write goes on and ends well unless the process crashes.
+    ((Persist(MIXTURE), Persist(NEW), IN_2), {FOUND, NEW}),
+    ((Persist(NEW), IN_2, Persist(LATER), IN_3), {FOUND, NEW, LATER}),
+)
 
 
-def _left(state: QuorumState | None, *effects: Effect) -> tuple[str, ...]:
-    return checks.cut_short(Disk(FOUND), effects, Disk(state))
-
-
-def test_the_file_before_a_change_and_after_it_are_whole() -> None:
-    change = (Persist(NEW), Transition("Unattached", "Unattached", 2))
-    assert _left(FOUND, *change) == _left(NEW, *change) == ()
-
-
-def test_a_file_in_between_is_torn() -> None:
-    """Even though the write goes on and ends well unless the process crashes."""
-    change = (Persist(MIXTURE), Persist(NEW), Transition("Unattached", "Unattached", 2))
-    assert _left(MIXTURE, *change) == TORN
-    assert _left(FOUND, *change) == _left(NEW, *change) == ()
-
-
-def test_a_file_that_is_lost_is_torn() -> None:
-    assert _left(None, Persist(NEW), Transition("Unattached", "Unattached", 2)) == TORN
-
-
-def test_every_change_of_a_step_counts() -> None:
-    again = QuorumState(3)
-    changes = (
-        Persist(NEW),
-        Transition("Unattached", "Unattached", 2),
-        Persist(again),
-        Transition("Unattached", "Unattached", 3),
-    )
-    assert _left(NEW, *changes) == _left(again, *changes) == ()
-    assert _left(MIXTURE, *changes) == TORN
+@pytest.mark.parametrize(("effects", "whole"), STEPS)
+def test_what_was_never_written_as_a_whole_is_torn(
+    effects: tuple[Effect, ...], whole: set[QuorumState]
+) -> None:
+    for left in (FOUND, MIXTURE, NEW, LATER, None):
+        expected = () if left in whole else (names.QUORUM_STATE_IS_ATOMIC,)
+        assert checks.cut_short(Disk(FOUND), effects, Disk(left)) == expected

@@ -19,7 +19,7 @@ from kraftcheck.reference.messages import (
     FetchResponse,
 )
 from kraftcheck.reference.replica import Follower, Leader, Replica, Resigned
-from kraftcheck.systems.kraft import unread
+from kraftcheck.systems.kraft import reductions
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
@@ -124,7 +124,7 @@ def _without_unread_fields(state: GlobalState) -> tuple[Any, ...]:
         if replica is not None:
             role = replica.role
             if isinstance(role, Leader):
-                replica = unread.without_unread_fields(replica)
+                replica = reductions.without_unread_fields(replica)
             replica = replace(replica, log=log_like(replica))
         locals_.append((replica, log_like_disk(local)))
     return (tuple(locals_), len(state.messages), state.budgets)
@@ -149,7 +149,7 @@ def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         check__goals=[],
     )
     _, reduced = explore_naively(build(scenario))
-    monkeypatch.setattr(unread, "without_unread_fields", _keep)
+    monkeypatch.setattr(reductions, "without_unread_fields", _keep)
     _, full = explore_naively(build(scenario))
     monkeypatch.undo()
     assert len(full) > len(reduced)

@@ -24,7 +24,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.numbers import changed as with_numbers
+from kraftcheck.systems.kraft.rebuilding import changed as with_numbers
 from kraftcheck.systems.kraft.relative import Relative, relative_epochs
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import from_data, shipped

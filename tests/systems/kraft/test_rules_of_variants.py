@@ -10,6 +10,7 @@ from kraftcheck import spec
 from kraftcheck.checking.run import check
 from kraftcheck.reference.protocol import PRESETS, Protocol
 from kraftcheck.systems.kraft import node
+from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.systems.variants import choices
 from tests.systems.kraft.small import changed
@@ -32,8 +33,8 @@ def fired_in(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> dict[Protoc
     fired: dict[Protocol, set[str]] = {}
     poll_on = node._poll_on
 
-    def noting(protocol: Protocol, *arguments: Any, **named: Any) -> node.Execution:
-        execution = poll_on(protocol, *arguments, **named)
+    def noting(wiring: Wiring, protocol: Protocol, *arguments: Any, **named: Any) -> node.Execution:
+        execution = poll_on(wiring, protocol, *arguments, **named)
         fired.setdefault(protocol, set()).update(execution.rules)
         return execution
 

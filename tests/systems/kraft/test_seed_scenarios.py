@@ -23,6 +23,7 @@ from kraftcheck.systems.kraft.labels import Altered, Committed
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node, execute
+from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import from_data, shipped
 from tests.systems.kraft.small import explored
 
@@ -132,7 +133,7 @@ def test_who_asks_for_an_alteration_waits_or_has_one_answer(answers: int) -> Non
     node = build(shipped()["alter-quorum-unknown"]).nodes[0]
     assert node.replica is not None
     event = RequestReceived(CLIENT, AlterQuorumRequest((1, 2, 3)), 0)
-    execution = execute(KIP595, node.replica, event)
+    execution = execute(Wiring(), KIP595, node.replica, event)
     (refusal,) = (each for each in execution.effects if isinstance(each, Reply))
     others = tuple(each for each in execution.effects if each is not refusal)
     told = replace(execution, effects=others + answers * (refusal,))
@@ -147,7 +148,7 @@ def test_who_waits_for_an_alteration_is_told_when_the_leader_leaves() -> None:
         node.replica, role=replace(node.replica.role, alterations=(AlteringQuorum(-1, 1, (1,)),))
     )
     leaving = Resign(waiting.epoch)
-    execution = execute(KIP595, waiting, leaving)
+    execution = execute(Wiring(), KIP595, waiting, leaving)
     after = Node(execution.replica, node.disk)
     assert names.CHANGE_ANSWERED not in {*voter_checks.violations(KIP595, waiting, leaving, execution, after)}
     silent = tuple(each for each in execution.effects if not isinstance(each, Reply))

@@ -14,12 +14,13 @@ from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
 from kraftcheck.systems.kraft import names, voter_checks
 from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.checks import leader_violations
 from kraftcheck.systems.kraft.history import History, record
-from kraftcheck.systems.kraft.invariants import AddedVoterHoldsEpoch
+from kraftcheck.systems.kraft.invariants import added_voter_holds_epoch
 from kraftcheck.systems.kraft.labels import Refused
-from kraftcheck.systems.kraft.leader_checks import violations as leader_violations
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.node import Execution, Node, execute
+from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import shipped
 
 _ELSEWHERE = (Endpoint("CONTROLLER", "elsewhere", 9093),)
@@ -34,7 +35,7 @@ def _leader(name: str = "moved-voter-is-known") -> Node:
 def _update(leader: Replica, epoch: int = 1) -> tuple[RequestReceived, Execution]:
     key = ReplicaKey(2, "d2")
     event = RequestReceived(key.id, UpdateRaftVoterRequest(epoch, key, _ELSEWHERE, 0, 1))
-    return event, execute(KAFKA, leader, event)
+    return event, execute(Wiring(), KAFKA, leader, event)
 
 
 def _judged(node: Node, event: RequestReceived, execution: Execution) -> set[str]:
@@ -128,7 +129,7 @@ def test_an_addition_is_never_told_that_there_is_no_such_voter() -> None:
 
 
 def test_a_new_voter_holds_the_epoch_in_which_it_was_added() -> None:
-    judge = AddedVoterHoldsEpoch((1, 2))
+    judge = added_voter_holds_epoch((1, 2))
     new, nobody = ReplicaKey(2, "d2"), frozenset[ReplicaKey]()
     leader = (ReplicaKey(1, "d1"), 3, 3, frozenset({new}))
     assert judge.holds((leader, (new, 3, 3, nobody)), None)

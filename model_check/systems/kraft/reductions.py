@@ -1,4 +1,7 @@
-"""Answers without new information: leaving them out of the network merges states that behave alike.
+"""Fields that no rule reads again, and answers without new information: leaving them out merges states that
+behave alike. ``tests/systems/kraft`` compares the reachable states with and without.
+
+Of answers, it takes requests that do not wait at the leader and that are lost when they are forgotten:
 
 * A follower that has fetched from its leader, and receives nothing new, sends the very same request again.
   Until then the answer on its way stands for the request that follows, which may arrive at any later time:
@@ -7,9 +10,6 @@
 * A resigned replica does not repeat its message to a replica that has acknowledged it; it would do so only if
   the request timed out. A replica that answers that it is not a voter (KIP-595) receives the message again
   after a back-off, in which a resigned replica does nothing else: there, too, the request stays in flight.
-
-It takes requests that do not wait at the leader and that are lost when they are forgotten.
-``tests/systems/kraft`` compares the reachable states with and without.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import LeaderChange, Record
 from kraftcheck.reference.messages import (
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
@@ -25,7 +26,52 @@ from kraftcheck.reference.messages import (
     Request,
     Response,
 )
-from kraftcheck.reference.replica import Follower, Replica
+from kraftcheck.reference.replica import Follower, Leader, Progress, Replica
+
+
+def without_unread_fields(
+    replica: Replica, addable: frozenset[int] = frozenset(), *, timed: bool = False
+) -> Replica:
+    """``replica`` without the fields that no rule of elections, replication and voter changes reads again.
+
+    The ids of the voters that granted the votes are written into the LeaderChange record and never read;
+    whether a voter has acknowledged its leader is recorded and never read. The progress of an observer, and
+    whether it has caught up, matters only for the replicas ``addable`` to the voter set. Where clocks run
+    (``timed``) a leader reports when each replica has fetched, and at which offset.
+    """
+    role = replica.role
+    if not isinstance(role, Leader):
+        return replica
+    pending = tuple(tuple(_without_granting_voters(record) for record in batch) for batch in role.pending)
+    if timed:
+        progress = tuple(_timed(entry, addable) for entry in role.progress)
+        observers = tuple(_timed(entry, addable) for entry in role.observers)
+    else:
+        progress = tuple(_without_unread_progress(entry, addable) for entry in role.progress)
+        observers = tuple(
+            _without_unread_progress(entry, addable) for entry in role.observers if entry.id in addable
+        )
+    return replace(
+        replica,
+        role=replace(role, pending=pending, progress=progress, granting_voters=(), observers=observers),
+    )
+
+
+def _without_granting_voters(record: Record) -> Record:
+    return replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record
+
+
+def _timed(entry: Progress, addable: frozenset[int]) -> Progress:
+    return replace(entry, acknowledged=False, caught_up=entry.caught_up and entry.id in addable)
+
+
+def _without_unread_progress(entry: Progress, addable: frozenset[int]) -> Progress:
+    """A replica that has caught up once stays caught up: no rule reads how it caught up."""
+    if entry.id not in addable:
+        return Progress(entry.key, entry.end_offset)
+    if entry.caught_up:
+        return Progress(entry.key, entry.end_offset, caught_up=True)
+    return replace(entry, acknowledged=False)
 
 
 def as_sent(request: Request, sender: Replica, to: int) -> Request:
