@@ -268,7 +268,7 @@ class Kind(ABC):
     which graphs are projected by default. ``asking``: the functions by which its steps ask the reference.
 
     ``query``: the decision tables by form and name, :data:`kraftcheck.query.decision_table.Tables`;
-    ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidate.Candidates`; ``tlc``:
+    ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidates.Candidates`; ``tlc``:
     the form of states in TLA+, :class:`kraftcheck.tlc.values.InTla`.
 
     The default of a method is right for a kind without the feature.

@@ -60,7 +60,7 @@ class Brokers(Kind):
     liveness = BrokerLiveness()
     variants = BrokerVariants()
     query = Part("query.broker_tables:BROKER_TABLES")
-    vectors = Part("vectors.brokers:BROKERS")
+    vectors = Part("vectors.candidates:BROKERS")
     tlc = Part("tlc.brokers:BROKERS")
 
     def build(
