@@ -7,15 +7,12 @@ process is what it does and what is different in its memory. "It" is broker 1, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
 
 from kraftcheck.query.broker_consistency import problems
 from kraftcheck.query.broker_occurrence import fitted, occurs
 from kraftcheck.query.broker_step import ask
-from kraftcheck.query.cover import Cell, Row
-from kraftcheck.query.decision_table import Decision, DecisionTable, merged
-from kraftcheck.query.decision_table import decide as decide_table
+from kraftcheck.query.decision_table import Decision
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
@@ -34,37 +31,19 @@ from kraftcheck.systems.brokers.text import (
 
 #: The controller and what happens to it, or a process and what happens to it.
 Situation: TypeAlias = tuple[Controller | Broker, ControllerEvent | BrokerEvent]
-BrokerTable: TypeAlias = DecisionTable[Situation]
 
 
-def situation_of(table: BrokerTable, protocol: BrokerProtocol, given: Mapping[str, str]) -> Situation | None:
-    """What a combination of conditions stands for under ``protocol``; ``None`` if it cannot occur there."""
-    found = table.situation(given)
-    return None if found is None else _under(protocol, found)
-
-
-def _under(protocol: BrokerProtocol, situation: Situation) -> Situation | None:
+def possible(protocol: BrokerProtocol, situation: Situation) -> Situation | None:
+    """A situation as it is under ``protocol``; ``None`` if it cannot occur there."""
     state, event = situation
     state = fitted(protocol, state)
     return None if any(problems(protocol, state)) or not occurs(protocol, state) else (state, event)
 
 
-def decide(table: BrokerTable, protocol: BrokerProtocol) -> Mapping[Cell, Decision]:
-    """The decision on every combination of conditions that can occur under ``protocol``."""
-
-    def decision(situation: Situation) -> Decision | None:
-        found = _under(protocol, situation)
-        if found is None:
-            return None
-        state, event = found
-        return describe(protocol, state, ask(protocol, state, event))
-
-    return decide_table(table, decision)
-
-
-def rows(table: BrokerTable, protocol: BrokerProtocol) -> tuple[Row[Decision], ...]:
-    """The merged rows of a table, in the order of its columns' values."""
-    return merged(table, decide(table, protocol))
+def decision(protocol: BrokerProtocol, situation: Situation) -> Decision | None:
+    """What is decided in a situation; ``None`` if it cannot occur under ``protocol``."""
+    found = possible(protocol, situation)
+    return None if found is None else describe(protocol, found[0], ask(protocol, *found))
 
 
 def describe(

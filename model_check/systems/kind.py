@@ -267,7 +267,6 @@ class Kind(ABC):
     ``fields``: the fields of local states that graphs can show, with "-" for blanks; ``projection``: those on
     which graphs are projected by default. ``asking``: the functions by which its steps ask the reference.
 
-    ``query``: the decision tables by form and name, :data:`kraftcheck.query.decision_table.Tables`;
     ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidates.Candidates`; ``tlc``:
     the form of states in TLA+, :class:`kraftcheck.tlc.values.InTla`.
 
@@ -285,7 +284,6 @@ class Kind(ABC):
     files: ClassVar[Files]
     liveness: ClassVar[Liveness]
     variants: ClassVar[Variants]
-    query: ClassVar[Part]
     vectors: ClassVar[Part]
     tlc: ClassVar[Part]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
-from kraftcheck.query.broker_decisions import decide
+from kraftcheck.query.broker_decisions import possible
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import Cell
-from kraftcheck.query.decision_table import Decision
+from kraftcheck.query.decision_table import Decision, decide
 from kraftcheck.reference.brokers.protocol import (
     KIP343,
     SHIPPED,
@@ -74,3 +77,12 @@ def occurring(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[s
 
 #: Asked of the node that answers.
 ASKED = {"node_asked": "the controller"}
+
+
+def situations(form: str, name: str, protocol: BrokerProtocol) -> Iterator[tuple[Any, Any]]:
+    """The situations of a table that can occur under ``protocol``, in order."""
+    table = BROKER_TABLES[form][name]
+    for cell in itertools.product(*table.columns.values()):
+        situation = table.situation(dict(zip(table.columns, cell, strict=True)))
+        if situation is not None and (found := possible(protocol, situation)) is not None:
+            yield found

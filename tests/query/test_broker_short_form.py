@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from kraftcheck.cli import main as cli
 from kraftcheck.query import broker_forms, broker_step
 from kraftcheck.query.broker_consistency import event_problems, problems, require_consistent
-from kraftcheck.query.broker_decisions import situation_of
 from kraftcheck.query.broker_step import is_about_brokers, parse_event, parse_state
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.reference.brokers.broker import Api, Broker
@@ -36,6 +35,7 @@ from kraftcheck.reference.frozen import field_types, replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.short_form import describe
 from kraftcheck.systems.brokers.switches import FORMS
+from tests.query.broker_rows import situations
 from tests.query.values import values_of
 
 hypothesis_settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -379,12 +379,10 @@ def samples() -> tuple[tuple[str, Controller | Broker, Any], ...]:
     """Of every table some situations, with their form."""
     found = []
     for form, tables in BROKER_TABLES.items():
-        for table in tables.values():
-            cells = itertools.product(*table.columns.values())
-            conditions = (dict(zip(table.columns, cell, strict=True)) for cell in cells)
-            asked = (situation_of(table, FORMS[form], each) for each in conditions)
-            known = [each for each in itertools.islice(asked, 0, 4000, 37) if each is not None]
-            found += [(form, *each) for each in known[:6]]
+        for name in tables:
+            found += [
+                (form, *each) for each in itertools.islice(situations(form, name, FORMS[form]), 0, 200, 37)
+            ]
     return tuple(found)
 
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kraftcheck.cli import main as cli
 from kraftcheck.query.broker_consistency import leads_at_times
-from kraftcheck.query.broker_decisions import situation_of
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.messages import BrokerState
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, ContactTime
 from kraftcheck.reference.frozen import replace
-from tests.query.broker_rows import ASKED, DRAFT_BY_EPOCH, SHIPPED_BY_LIFE, decided, occurring, only, rules
+from tests.query.broker_rows import (
+    ASKED,
+    DRAFT_BY_EPOCH,
+    SHIPPED_BY_LIFE,
+    decided,
+    occurring,
+    only,
+    rules,
+    situations,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "brokers.md"
 
@@ -158,14 +165,6 @@ def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
             }
             unknown = registered == "unregistered" and epoch == "current"
             assert found == (set() if unknown else sent), (registered, epoch)
-
-
-def situations(form: str, name: str, protocol: BrokerProtocol) -> list[tuple[Any, Any]]:
-    """All that a table is about."""
-    table = BROKER_TABLES[form][name]
-    given = (dict(zip(table.columns, cell, strict=True)) for cell in decided(form, name, protocol))
-    found = [situation_of(table, protocol, each) for each in given]
-    return [each for each in found if each is not None]
 
 
 @pytest.mark.slow

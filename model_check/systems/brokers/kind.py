@@ -59,7 +59,6 @@ class Brokers(Kind):
     files = BrokerFiles()
     liveness = BrokerLiveness()
     variants = BrokerVariants()
-    query = Part("query.broker_tables:BROKER_TABLES")
     vectors = Part("vectors.candidates:BROKERS")
     tlc = Part("tlc.brokers:BROKERS")
 

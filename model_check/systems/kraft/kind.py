@@ -116,7 +116,6 @@ class Replicas(Kind):
     files = KRaftFiles()
     liveness = KRaftLiveness()
     variants = KRaftVariants()
-    query = Part("query.replica_tables:BY_FORM")
     vectors = Part("vectors.candidates:REPLICAS")
     tlc = Part("tlc.replicas:REPLICAS")
 
