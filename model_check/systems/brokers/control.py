@@ -49,7 +49,7 @@ from kraftcheck.systems.brokers.network import (
     StoreRegistration,
 )
 from kraftcheck.systems.brokers.places import Control
-from kraftcheck.systems.brokers.step import Action, Execution, Step
+from kraftcheck.systems.brokers.step import Action, Execution, Step, session_ends
 from kraftcheck.systems.brokers.wiring import Wiring
 
 
@@ -95,8 +95,7 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
                 continue
             if wiring.protects_last_isr_member and _is_last_member(control, broker):
                 continue
-            action = Action("timeout", CONTROLLER, f"of broker {broker}")
-            yield from _if_anything(wiring, control, SessionExpired(broker), action, expiry)
+            yield from _if_anything(wiring, control, SessionExpired(broker), session_ends(broker), expiry)
     failover = wiring.price("failovers")
     if failover is not None:
         for node in wiring.nodes:
