@@ -42,22 +42,10 @@ def decided(form: str, name: str, protocol: BrokerProtocol) -> dict[Cell, Decisi
     return dict(decide(BROKER_TABLES[form][name], protocol))
 
 
-def only(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[str, ...]]:
-    """The results, without the rules, of the combinations that have the wanted values."""
-    return {tuple(decision.results.values()) for decision in _matching(name, protocol, wanted)}
-
-
-def rules(name: str, protocol: BrokerProtocol, **wanted: str) -> set[str]:
-    """The rules that decide each of the combinations that have the wanted values."""
-    found = [set(decision.rules) for decision in _matching(name, protocol, wanted)]
-    assert found
-    return set.intersection(*found)
-
-
-def _matching(name: str, protocol: BrokerProtocol, wanted: dict[str, str]) -> list[Decision]:
+def matching(name: str, protocol: BrokerProtocol, given: dict[str, str]) -> list[Decision]:
+    """The decisions on the combinations that have the given values."""
     form = "draft" if protocol.is_draft else "shipped"
     table = BROKER_TABLES[form][name]
-    given = {column.replace("_", " "): value for column, value in wanted.items()}
     assert set(given) <= set(table.columns)
     return [
         decision
