@@ -214,7 +214,7 @@ class Liveness(Protocol):
 
     def representative(self, system: Any, scenario: Any) -> Represent | None:
         """The function that maps states to representatives, if the scenario asks for it."""
-        ...
+        return None
 
     def judge(self, system: Any, graph: Graph, wanted: Any, represent: Represent | None) -> Judged: ...
     def lassos_of(
@@ -222,13 +222,13 @@ class Liveness(Protocol):
     ) -> Iterator[Lasso]: ...
     def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
         """Whether the steps from ``begin`` to ``end`` can be repeated from there."""
-        ...
+        return begin == end
 
     def with_room(
         self, system: Any, scenario: Any, path: Sequence[PathStep], initial: int
     ) -> tuple[ModelSystem, Scenario]:
         """``system`` and ``scenario`` with the bounds that ``path`` needs, as it was found without them."""
-        ...
+        return system, scenario
 
 
 class Variants(Protocol):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from kraftcheck.engine.cycles import Strength
 from kraftcheck.engine.liveness import Fairness, Lasso, lassos
@@ -27,11 +27,11 @@ from kraftcheck.systems.brokers.build import UNBOUNDED
 from kraftcheck.systems.brokers.control import awaited
 from kraftcheck.systems.brokers.network import CONTROLLER, InFlight, Payload
 from kraftcheck.systems.brokers.places import Machine
-from kraftcheck.systems.brokers.scenario import BrokerScenario, Eventually
+from kraftcheck.systems.brokers.scenario import Eventually
 from kraftcheck.systems.brokers.step import Action, finds_controller, session_ends
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of, machines
 from kraftcheck.systems.brokers.wiring import Wiring
-from kraftcheck.systems.kind import Judged, kept_open
+from kraftcheck.systems.kind import Judged, Liveness, kept_open
 
 if TYPE_CHECKING:
     from kraftcheck.engine.graph import Graph
@@ -100,11 +100,8 @@ GOALS: dict[str, Callable[[Wiring, int, GlobalState], bool]] = {
 }
 
 
-class BrokerLiveness:
+class BrokerLiveness(Liveness):
     """See :class:`kraftcheck.systems.kind.Liveness`."""
-
-    def representative(self, system: BrokerSystem, scenario: BrokerScenario) -> Represent | None:
-        return None
 
     def judge(
         self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
@@ -128,14 +125,6 @@ class BrokerLiveness:
             reached = graph.mask(partial(goal, system.wiring, broker))
             when = None if wanted.form == "eventually" else ~reached
             yield from lassos(graph, reached, fairness, when=when, budgets=budgets, owed=_owed)
-
-    def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
-        return begin == end
-
-    def with_room(
-        self, system: BrokerSystem, scenario: BrokerScenario, path: Any, initial: int
-    ) -> tuple[BrokerSystem, BrokerScenario]:
-        return system, scenario
 
 
 def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
