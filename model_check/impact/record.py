@@ -16,7 +16,7 @@ from kraftcheck.support.places import folder_of, root
 from kraftcheck.systems.coverage_targets import RULE
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.vectors import files
-from kraftcheck.vectors.files import difference
+from kraftcheck.vectors.vector import difference
 
 #: The tags of the scenarios that are quick enough to be recorded and run.
 TAGS = frozenset({"ci", "mutants"})

@@ -97,7 +97,7 @@ def _scenario(name: str, threads: int, seconds: float) -> tuple[str, list[str]]:
 
 def _vectors(name: str) -> tuple[str, list[str]]:
     from kraftcheck.vectors import files
-    from kraftcheck.vectors.files import difference
+    from kraftcheck.vectors.vector import difference
 
     folder = root() / "tests" / "vectors"
     if not folder.is_dir():

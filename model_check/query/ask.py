@@ -84,19 +84,17 @@ def read_replica(text: str) -> Replica:
     """The replica that a text describes, in the short form or as JSON. Raises InputError."""
     text = text.strip()
     if text.startswith("{"):
-        data = codec.parse(text, "replica")
-        return codec.decode(_innermost(data), Replica, "replica")
+        return codec.decode(innermost(codec.parse(text, "replica")), Replica, "replica")
     return parse_replica(text)
 
 
-def _innermost(data: codec.Json) -> codec.Json:
-    """The replica in what ``step --json`` prints: of the last step, after it. Other data is left as it is."""
+def innermost(data: codec.Json) -> codec.Json:
+    """The state in what ``step --json`` prints: of the last step, after it. Other data is left as it is."""
     if isinstance(data, dict) and isinstance(steps := data.get("steps"), list) and steps:
         data = steps[-1]
-    if isinstance(data, dict) and isinstance(outcome := data.get("outcome"), dict):
-        data = outcome
-    if isinstance(data, dict) and isinstance(replica := data.get("replica"), dict):
-        data = replica
+    for key in ("outcome", "replica", "state"):
+        if isinstance(data, dict) and isinstance(inner := data.get(key), dict):
+            data = inner
     return data
 
 

@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kraftcheck.query.broker_consistency import draft_evidence, shipped_evidence
-from kraftcheck.query.broker_tables import BROKER_TABLES, forms_of
+from kraftcheck.reference.brokers import events, messages
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Store
-from kraftcheck.reference.brokers.events import (
-    BrokerEvent,
-    ContactLost,
-    ControllerEvent,
-    LeaderMoveDue,
-    MetadataReceived,
-    RegistrationDue,
-    RegistrationRemoved,
-    RegistrationWritten,
-    StoreAnswered,
-    StoreIsrReceived,
-)
-from kraftcheck.reference.brokers.messages import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-    IsrChangeRequest,
-    IsrChangeResponse,
-    MetadataHeartbeatRequest,
-    MetadataHeartbeatResponse,
-)
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.switches import FORMS, with_switches
@@ -42,37 +20,27 @@ _DRAFT, _SHIPPED = FORMS
 _BOTH = " or ".join(f"--protocol {form}" for form in FORMS)
 
 #: Events and messages that one form alone has.
-_OWN: Mapping[type, str] = {
-    **dict.fromkeys(
-        (
-            RegistrationWritten,
-            RegistrationRemoved,
-            StoreIsrReceived,
-            LeaderMoveDue,
-            StoreAnswered,
-            MetadataHeartbeatRequest,
-            MetadataHeartbeatResponse,
-        ),
-        _DRAFT,
+_OWN: Mapping[str, Any] = {
+    _DRAFT: (
+        events.RegistrationWritten
+        | events.RegistrationRemoved
+        | events.StoreIsrReceived
+        | events.LeaderMoveDue
+        | events.StoreAnswered
+        | messages.MetadataHeartbeatRequest
+        | messages.MetadataHeartbeatResponse
     ),
-    **dict.fromkeys(
-        (
-            BrokerRegistrationRequest,
-            BrokerRegistrationResponse,
-            BrokerHeartbeatRequest,
-            BrokerHeartbeatResponse,
-        ),
-        _SHIPPED,
+    _SHIPPED: (
+        messages.BrokerRegistrationRequest
+        | messages.BrokerRegistrationResponse
+        | messages.BrokerHeartbeatRequest
+        | messages.BrokerHeartbeatResponse
     ),
 }
 #: Events and messages that belong to a form unless ``--protocol`` or the state says otherwise.
-_USUAL: Mapping[type, str] = {
-    ContactLost: _DRAFT,
-    IsrChangeRequest: _DRAFT,
-    IsrChangeResponse: _DRAFT,
-    RegistrationDue: _SHIPPED,
-    AlterPartitionRequest: _SHIPPED,
-    AlterPartitionResponse: _SHIPPED,
+_USUAL: Mapping[str, Any] = {
+    _DRAFT: events.ContactLost | messages.IsrChangeRequest | messages.IsrChangeResponse,
+    _SHIPPED: events.RegistrationDue | messages.AlterPartitionRequest | messages.AlterPartitionResponse,
 }
 
 
@@ -80,28 +48,6 @@ def read_protocol(form: str, settings: Sequence[str]) -> BrokerProtocol:
     """A form with some switches set, each ``switch=value``. Raises InputError."""
     switches = dict(read_switch(setting) for setting in settings)
     return with_switches(form, switches, lambda said: InputError(f"--set: {said}."))
-
-
-def of_table(name: str, preset: str | None) -> str:
-    """The form whose table of this name is asked for; ``preset`` is what ``--protocol`` says, if anything.
-
-    Raises InputError if that form has no such table, and if nothing says which form is meant.
-    """
-    forms = forms_of(name)
-    wanted = " or ".join(f"--protocol {form}" for form in forms)
-    if preset is None and len(forms) > 1:
-        raise InputError(f"--table '{name}': both forms of brokers have it; pass {wanted}.")
-    if preset is not None and preset not in forms:
-        raise InputError(
-            f"--table '{name}' is about brokers, {' and '.join(forms)}: "
-            f"pass {wanted}, not --protocol {preset[:40]!r}."
-        )
-    return forms[0] if preset is None else preset
-
-
-def names_of_tables() -> tuple[str, ...]:
-    """The names of the tables of both forms."""
-    return tuple(dict.fromkeys(name for known in BROKER_TABLES.values() for name in known))
 
 
 def of_question(
@@ -112,8 +58,8 @@ def of_question(
     """
     form, says = _form(preset, state, event)
     message = _message(event)
-    other = _OWN.get(type(message), form)
-    if other != form:
+    other = _form_in(_OWN, message)
+    if other not in (None, form):
         raise InputError(
             f"EVENT: '{name_of(type(message))}' is of the {other} form, and {says} says {form}; "
             f"give a state of the {other} form, and --protocol {other}."
@@ -139,8 +85,8 @@ def _form(
     if of_draft or of_shipped:
         return _DRAFT if of_draft else _SHIPPED, "STATE"
     message = _message(event)
-    known = _OWN.get(type(message)) or _USUAL.get(type(message))
-    if known is None and isinstance(event, MetadataReceived) and event.update.offset >= 0:
+    known = _form_in(_OWN, message) or _form_in(_USUAL, message)
+    if known is None and isinstance(event, events.MetadataReceived) and event.update.offset >= 0:
         known = _SHIPPED
     if known is None:
         raise InputError(f"--protocol: neither STATE nor EVENT says which form is meant; pass {_BOTH}.")
@@ -154,8 +100,12 @@ def _by_state(state: Controller | Broker) -> tuple[tuple[str, ...], tuple[str, .
     return (("durable",), ()) if isinstance(state.durable, Store) else ((), ("durable",))
 
 
+def _form_in(forms: Mapping[str, Any], message: object) -> str | None:
+    return next((form for form, kinds in forms.items() if isinstance(message, kinds)), None)
+
+
 def _message(event: ControllerEvent | BrokerEvent) -> object:
     """The request or response that an event brings, else the event itself."""
-    if type(event) in _OWN:
+    if _form_in(_OWN, event) is not None:
         return event
     return getattr(event, "request", getattr(event, "response", event))

@@ -15,7 +15,9 @@ from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import BrokerProtocol, IsrChanges
 from kraftcheck.reference.brokers.work import BrokerWork
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers.text import BROKER
+
+#: The broker that decision tables are about.
+BROKER = 1
 
 
 def fitted(protocol: BrokerProtocol, state: Controller | Broker) -> Controller | Broker:

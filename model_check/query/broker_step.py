@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, get_args
 
+from kraftcheck.query.ask import innermost
 from kraftcheck.query.broker_consistency import require_consistent, require_consistent_after
 from kraftcheck.reference.brokers import effects
 from kraftcheck.reference.brokers.broker import Broker
@@ -17,7 +18,6 @@ from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, step
 from kraftcheck.reference.frozen import field_types
 from kraftcheck.support import codec
-from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers import short_form as broker_short
 from kraftcheck.systems.short_form import name_of
@@ -28,18 +28,10 @@ def is_about_brokers(text: str) -> bool:
     if not _is_json(text):
         return bool(re.match(r"\s*(controller|broker)\b(?!-)", text))
     try:
-        data = _innermost(codec.parse(text, "STATE"))
+        data = innermost(codec.parse(text, "STATE"))
     except InputError:
         return False
     return isinstance(data, dict) and data.get("type") in ("Controller", "Broker")
-
-
-def _innermost(data: Json) -> Json:
-    """The state in what ``step --json`` prints: after the step. Other data is left as it is."""
-    for key in ("outcome", "state"):
-        if isinstance(data, dict) and isinstance(inner := data.get(key), dict):
-            data = inner
-    return data
 
 
 def answer(
@@ -73,7 +65,7 @@ def parse_state(text: str) -> Controller | Broker:
     """The controller or broker that ``text`` stands for. Raises InputError."""
     kind = Controller | Broker
     found: Controller | Broker = (
-        codec.decode(_innermost(codec.parse(text, "STATE")), kind, "STATE")
+        codec.decode(innermost(codec.parse(text, "STATE")), kind, "STATE")
         if _is_json(text)
         else broker_short.parse(text, kind, "STATE")
     )
@@ -98,7 +90,7 @@ def _events_of(state: Controller | Broker) -> Any:
     return ControllerEvent if isinstance(state, Controller) else BrokerEvent
 
 
-def _name(text: str) -> Json:
+def _name(text: str) -> codec.Json:
     """The name of a value that a text gives, in JSON or in the short form; ``None`` if there is none."""
     if _is_json(text):
         data = codec.parse(text, "EVENT")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from kraftcheck.query.broker_decisions import BrokerTable, Situation
+from kraftcheck.query.broker_decisions import Situation, decision
 from kraftcheck.query.broker_step import parse_event, parse_state
-from kraftcheck.query.decision_table import Given, load
+from kraftcheck.query.decision_table import DecisionTable, Given, load
 from kraftcheck.reference.brokers.controller import Controller, Liveness
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers.switches import FORMS
@@ -31,12 +31,7 @@ def _remembering(situation: Situation, given: Given) -> Situation:
 
 
 #: By form (``draft``, ``shipped``) its tables by name. Some names are in both.
-BROKER_TABLES: Mapping[str, Mapping[str, BrokerTable]] = {
-    form: load(["brokers.toml", f"{form}.toml"], _situation_of, {"remembering": _remembering})
+BROKER_TABLES: Mapping[str, Mapping[str, DecisionTable[Situation]]] = {
+    form: load(["brokers.toml", f"{form}.toml"], _situation_of, decision, {"remembering": _remembering})
     for form in FORMS
 }
-
-
-def forms_of(name: str) -> tuple[str, ...]:
-    """The forms that have a table of this name."""
-    return tuple(form for form, known in BROKER_TABLES.items() if name in known)

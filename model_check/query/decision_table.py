@@ -72,7 +72,8 @@ class DecisionTable(Generic[S]):
     same name goes before it. ``where``: words that replace those of columns in some combinations, the later
     ones first. ``never``: combinations that cannot occur; a condition holds only of columns that the table
     has, or of those that are ``assumed`` to have a value. ``read``: the situation of a state and an event in
-    the short form; ``finish``: puts in what the short form has no words for.
+    the short form; ``ask``: the decision on a situation under a protocol, ``None`` if it cannot occur there;
+    ``finish``: puts in what the short form has no words for.
     """
 
     name: str
@@ -82,6 +83,7 @@ class DecisionTable(Generic[S]):
     state: str
     event: str
     read: Callable[[str, str], S]
+    ask: Callable[[Any, S], Decision | None]
     words: Mapping[str, str] = field(default_factory=dict)
     where: Sequence[tuple[Condition, Mapping[str, str]]] = ()
     never: Sequence[Condition] = ()
@@ -104,46 +106,43 @@ class DecisionTable(Generic[S]):
         return found if self.finish is None else self.finish(found, given)
 
 
-#: By the form of the protocol that they are about, the tables of a kind of system by name; the attribute
-#: :attr:`kraftcheck.systems.kind.Kind.query`.
-Tables: TypeAlias = Mapping[str, Mapping[str, DecisionTable[Any]]]
-
-
 def _filled(template: str, words: Mapping[str, str]) -> str:
     while "{" in template:
         template = template.format_map(words)
     return " ".join(template.split())
 
 
-def decide(table: DecisionTable[S], ask: Callable[[S], Decision | None]) -> Mapping[Cell, Decision]:
-    """The decision on every combination of conditions that can occur; ``ask`` returns ``None`` for a
-    situation that cannot.
-    """
+def decide(table: DecisionTable[Any], protocol: Any) -> Mapping[Cell, Decision]:
+    """The decision on every combination of conditions that can occur under ``protocol``."""
     decisions: dict[Cell, Decision] = {}
     for cell in itertools.product(*table.columns.values()):
         situation = table.situation(dict(zip(table.columns, cell, strict=True)))
-        decision = None if situation is None else ask(situation)
+        decision = None if situation is None else table.ask(protocol, situation)
         if decision is not None:
             decisions[cell] = decision
     return decisions
 
 
-def merged(table: DecisionTable[S], decisions: Mapping[Cell, Decision]) -> tuple[Row[Decision], ...]:
+def rows(table: DecisionTable[Any], protocol: Any) -> tuple[Row[Decision], ...]:
     """The merged rows of a table, in the order of its columns' values."""
-    return cover(tuple(map(tuple, table.columns.values())), decisions)
+    return cover(tuple(map(tuple, table.columns.values())), decide(table, protocol))
 
 
 # Tables in files.
 
 
 def load(
-    files: Sequence[str], read: Callable[[str, str], S], finishing: Mapping[str, Callable[[S, Given], S]]
+    files: Sequence[str],
+    read: Callable[[str, str], S],
+    ask: Callable[[Any, S], Decision | None],
+    finishing: Mapping[str, Callable[[S, Given], S]],
 ) -> Mapping[str, DecisionTable[S]]:
     """The tables in files of the folder ``situations``, by name.
 
     A file has tables, and ``columns``, ``words`` and ``conditions`` by name, which tables of all of ``files``
     refer to: ``"@roles"``. A list of values stands for a column whose values are the words that they stand
-    for. ``finishing``: the functions that tables name under ``finish``.
+    for. ``read``, ``ask``: see :class:`DecisionTable`; ``finishing``: the functions that tables name under
+    ``finish``.
     """
     folder = resources.files("kraftcheck.query") / "situations"
     data = [tomllib.loads((folder / file).read_text(encoding="utf-8")) for file in files]
@@ -151,36 +150,35 @@ def load(
         sort: {name: each for part in data for name, each in part.get(sort, {}).items()}
         for sort in ("columns", "words", "conditions")
     }
-    found = (_table(each, named, read, finishing) for part in data for each in part.get("table", ()))
+    found = (
+        DecisionTable(read=read, ask=ask, **_fields(each, named, finishing))
+        for part in data
+        for each in part.get("table", ())
+    )
     return {table.name: table for table in found}
 
 
-def _table(
-    given: dict[str, Any],
-    named: Mapping[str, Mapping[str, Any]],
-    read: Callable[[str, str], S],
-    finishing: Mapping[str, Callable[[S, Given], S]],
-) -> DecisionTable[S]:
-    columns = {name: _named(column, named["columns"]) for name, column in given.pop("columns")}
+def _fields(
+    given: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], finishing: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of a table as its file has them, with what they refer to."""
+    columns = {name: _named(column, named["columns"]) for name, column in given["columns"]}
     words: dict[str, str] = {}
-    for each in given.pop("words", ()):
+    for each in given.get("words", ()):
         words |= _named(each, named["words"])
-    never = [_named(each, named["conditions"]) for each in given.pop("never", ())]
+    never = [_named(each, named["conditions"]) for each in given.get("never", ())]
     flat = [each for group in never for each in (group if isinstance(group, list) else [group])]
-    where = [(_condition(each["when"]), each["words"]) for each in given.pop("where", ())]
-    finish = given.pop("finish", None)
-    return DecisionTable(
+    return {
         **given,
-        read=read,
-        columns={
+        "columns": {
             name: dict(zip(column, column, strict=True)) if isinstance(column, list) else column
             for name, column in columns.items()
         },
-        words=words,
-        where=where,
-        never=[_condition(each) for each in flat],
-        finish=None if finish is None else finishing[finish],
-    )
+        "words": words,
+        "where": [(_condition(each["when"]), each["words"]) for each in given.get("where", ())],
+        "never": [_condition(each) for each in flat],
+        "finish": finishing[given["finish"]] if "finish" in given else None,
+    }
 
 
 def _named(given: Any, named: Mapping[str, Any]) -> Any:

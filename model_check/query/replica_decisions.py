@@ -4,13 +4,10 @@ table (:mod:`kraftcheck.query.decision_table`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from kraftcheck.query.ask import ask, expecting_answer
-from kraftcheck.query.cover import Cell, Row
-from kraftcheck.query.decision_table import Decision, DecisionTable, merged
-from kraftcheck.query.decision_table import decide as decide_table
+from kraftcheck.query.decision_table import Decision
 from kraftcheck.reference.effects import (
     AppendBatch,
     ArmTimer,
@@ -40,26 +37,14 @@ from kraftcheck.systems.kraft.possible import problems
 
 Situation = tuple[Replica, Event | Literal["start"]]
 
-#: A table whose situations are a replica and what happens to it.
-Table: TypeAlias = DecisionTable[Situation]
 
-
-def decide(table: Table, protocol: Protocol) -> Mapping[Cell, Decision]:
-    """The decision on every combination of conditions that can occur."""
-
-    def decision(situation: Situation) -> Decision | None:
-        replica, event = situation
-        if event != "start" and any(problems(replica)):
-            return None
-        replica = expecting_answer(replica, event)
-        return describe(replica, ask(protocol, replica, event).outcome)
-
-    return decide_table(table, decision)
-
-
-def rows(table: Table, protocol: Protocol) -> tuple[Row[Decision], ...]:
-    """The merged rows of a table, in the order of its columns' values."""
-    return merged(table, decide(table, protocol))
+def decision(protocol: Protocol, situation: Situation) -> Decision | None:
+    """What is decided in a situation; ``None`` if it cannot occur."""
+    replica, event = situation
+    if event != "start" and any(problems(replica)):
+        return None
+    replica = expecting_answer(replica, event)
+    return describe(replica, ask(protocol, replica, event).outcome)
 
 
 def describe(before: Replica, outcome: Outcome) -> Decision:

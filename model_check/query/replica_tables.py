@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from kraftcheck.query.ask import START
-from kraftcheck.query.decision_table import Given, Tables, load
-from kraftcheck.query.replica_decisions import Situation, Table
+from kraftcheck.query.decision_table import DecisionTable, Given, load
+from kraftcheck.query.replica_decisions import Situation, decision
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
@@ -133,10 +133,8 @@ _FINISHING = {
     "adding": _adding,
 }
 #: The tables of elections and replication: their situations are put to implementations, too.
-REPLICATION: Mapping[str, Table] = load([_ELECTIONS], _situation_of, _FINISHING)
-TABLES: Mapping[str, Table] = load([_ELECTIONS, "voter-changes.toml"], _situation_of, _FINISHING)
-#: The tables as :attr:`kraftcheck.systems.kind.Kind.query`: replicas have one form.
-BY_FORM: Tables = {"kraft": TABLES}
+REPLICATION: Mapping[str, DecisionTable[Situation]] = load([_ELECTIONS], _situation_of, decision, _FINISHING)
+TABLES = load([_ELECTIONS, "voter-changes.toml"], _situation_of, decision, _FINISHING)
 
 #: A replica in each role in the short form, with ``{leader}`` and ``{voted}`` where it may know these.
 ROLES: Mapping[str, str] = {

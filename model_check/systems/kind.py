@@ -192,7 +192,7 @@ class Liveness(Protocol):
 
     def representative(self, system: Any, scenario: Any) -> Represent | None:
         """The function that maps states to representatives, if the scenario asks for it."""
-        ...
+        return None
 
     def judge(self, system: Any, graph: Graph, wanted: Any, represent: Represent | None) -> Judged: ...
     def lassos_of(
@@ -200,13 +200,13 @@ class Liveness(Protocol):
     ) -> Iterator[Lasso]: ...
     def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
         """Whether the steps from ``begin`` to ``end`` can be repeated from there."""
-        ...
+        return begin == end
 
     def with_room(
         self, system: Any, scenario: Any, path: Sequence[PathStep], initial: int
     ) -> tuple[ModelSystem, Scenario]:
         """``system`` and ``scenario`` with the bounds that ``path`` needs, as it was found without them."""
-        ...
+        return system, scenario
 
 
 class Variants(Protocol):
@@ -245,8 +245,7 @@ class Kind(ABC):
     ``fields``: the fields of local states that graphs can show, with "-" for blanks; ``projection``: those on
     which graphs are projected by default. ``asking``: the functions by which its steps ask the reference.
 
-    ``query``: the decision tables by form and name, :data:`kraftcheck.query.decision_table.Tables`;
-    ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidate.Candidates`; ``tlc``:
+    ``vectors``: the candidates for test vectors, :class:`kraftcheck.vectors.candidates.Candidates`; ``tlc``:
     the form of states in TLA+, :class:`kraftcheck.tlc.values.InTla`.
 
     The default of a method is right for a kind without the feature.
@@ -263,7 +262,6 @@ class Kind(ABC):
     files: ClassVar[Files]
     liveness: ClassVar[Liveness]
     variants: ClassVar[Variants]
-    query: ClassVar[Part]
     vectors: ClassVar[Part]
     tlc: ClassVar[Part]
 

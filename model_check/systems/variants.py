@@ -73,6 +73,18 @@ def with_switches(preset: str, switches: Mapping[str, Any], where: str) -> Proto
     return protocol
 
 
+def switches_of(protocol: Any, preset: Any) -> dict[str, str | bool | int]:
+    """The switches in which a protocol, of replicas or of brokers, differs from ``preset``, as scenarios
+    write them.
+    """
+    found: dict[str, str | bool | int] = {}
+    for name in field_types(type(protocol)):
+        value = getattr(protocol, name)
+        if value != getattr(preset, name):
+            found[name.replace("_", "-")] = value.value if isinstance(value, Enum) else value
+    return found
+
+
 def _value(current: Any, switch: str, value: Any, where: str) -> Any:
     if isinstance(current, Enum):
         for choice in type(current):

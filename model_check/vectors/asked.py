@@ -4,45 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Event
-from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
+
+State = Replica | Controller | Broker
+AnyOutcome = Outcome | ControllerOutcome | BrokerOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A step: what the replica was, what happened to it, what it did.
-
-    ``event``: ``None`` for a start of the process with what is on ``disk``, which is given only then.
+    """A step of a node: what it was, what happened to it, what it did. To a process of a replica that starts
+    happens its disk.
     """
 
-    protocol: Protocol
-    replica: Replica
-    event: Event | None
-    disk: Disk | None
-    outcome: Outcome
+    protocol: Any
+    state: State
+    happened: Any
+    outcome: AnyOutcome
 
 
 class Asking:
-    """Steps that were asked for, in order; each is kept once."""
+    """A listener to questions, which keeps each once, in order; see
+    :data:`kraftcheck.systems.kraft.wiring.Listener` and :data:`kraftcheck.systems.brokers.wiring.Listener`.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[Protocol, Replica, Event | Disk], Asked] = {}
+        self._found: dict[tuple[Any, State, Any], Asked] = {}
 
     def __iter__(self) -> Iterator[Asked]:
         return iter(self._found.values())
 
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __call__(
-        self, protocol: Protocol, replica: Replica, happened: Event | Disk, outcome: Outcome
-    ) -> None:
-        """Take in a step, or with a disk a start; see :data:`kraftcheck.systems.kraft.wiring.Listener`."""
-        key = (protocol, replica, happened)
+    def __call__(self, protocol: Any, state: State, happened: Any, outcome: AnyOutcome) -> None:
+        key = (protocol, state, happened)
         if key not in self._found:
-            event, disk = (None, happened) if isinstance(happened, Disk) else (happened, None)
-            self._found[key] = Asked(protocol, replica, event, disk, outcome)
+            self._found[key] = Asked(protocol, state, happened, outcome)

@@ -8,21 +8,20 @@ in one field, at whatever depth, from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from typing import Any, TypeVar
 
 from kraftcheck.reference.brokers.broker import Api, Broker, Life
 from kraftcheck.reference.brokers.controller import Controller, FinalizedFeature
-from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
 from kraftcheck.reference.brokers.messages import BrokerState, FeatureRange, Process
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from kraftcheck.reference.brokers.starting import first_controller, running_cluster, starting
-from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from kraftcheck.reference.brokers.step import step
 from kraftcheck.reference.frozen import field_types, replace
 from kraftcheck.vectors import broker_events, controller_events
+from kraftcheck.vectors.asked import Asked
 
 #: From how many states of the controller, and of brokers, everything may happen.
 MOST_STATES = 100
@@ -31,16 +30,6 @@ _DEPTH = 3
 #: The time-outs where clocks run.
 _CONTROLLER_TICKS, _BROKER_TICKS = 2, 3
 S = TypeVar("S", Controller, Broker)
-
-
-@dataclass(frozen=True, slots=True)
-class AskedBroker:
-    """A step of a broker or of the controller: what it was, what happened to it, what it did."""
-
-    protocol: BrokerProtocol
-    state: Controller | Broker
-    event: ControllerEvent | BrokerEvent
-    outcome: ControllerOutcome | BrokerOutcome
 
 
 def protocols() -> dict[str, BrokerProtocol]:
@@ -70,14 +59,14 @@ def _others_of(form: BrokerProtocol) -> Iterator[tuple[str, Any]]:
         yield from ((switch, other) for other in others if other != value)
 
 
-def asked(protocol: BrokerProtocol) -> Iterator[AskedBroker]:
+def asked(protocol: BrokerProtocol) -> Iterator[Asked]:
     """Every step from the states of :func:`_reached`, by every event of this protocol."""
     for controller in _reached(protocol, _controllers(protocol), controller_events.events):
         for event in controller_events.events(protocol, controller):
-            yield AskedBroker(protocol, controller, event, step(protocol, controller, event))
+            yield Asked(protocol, controller, event, step(protocol, controller, event))
     for broker in _reached(protocol, _brokers(protocol), broker_events.events):
         for happened in broker_events.events(protocol, broker):
-            yield AskedBroker(protocol, broker, happened, step(protocol, broker, happened))
+            yield Asked(protocol, broker, happened, step(protocol, broker, happened))
 
 
 def _reached(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text, write_atomically
 from kraftcheck.systems.kinds import KINDS
 from kraftcheck.vectors import form
-from kraftcheck.vectors.candidate import Candidates
+from kraftcheck.vectors.candidates import Candidates
 from kraftcheck.vectors.form import Vector
 from kraftcheck.vectors.schema import FORMAT, INDEX_FORMAT, VERSION, schema
+from kraftcheck.vectors.vector import difference
 
 INDEX, SCHEMA = "index.json", "schema.json"
 #: A set on demand may be large; a file of it is read as a whole.
@@ -133,7 +134,8 @@ def _ordered(rules: set[str]) -> list[str]:
 def without(exercised: set[str]) -> dict[str, list[str]]:
     """By reason the rules that decide nothing in the form."""
     found: dict[str, list[str]] = {}
-    in_steps = {rule: each for each in _of_kinds() for rule in each.in_steps()}
+    of_kinds: list[Candidates] = [kind.vectors.load() for kind in KINDS]
+    in_steps = {rule: each for each in of_kinds for rule in each.in_steps()}
     for rule_id, rule in spec.load().rules.items():
         if rule_id in exercised:
             continue
@@ -148,24 +150,7 @@ def without(exercised: set[str]) -> dict[str, list[str]]:
     return found
 
 
-def _of_kinds() -> Iterator[Candidates]:
-    for kind in KINDS:
-        yield kind.vectors.load()
-
-
 # Reading.
-
-
-def difference(vector: Mapping[str, codec.Json], where: str) -> str | None:
-    """The field in which the reference differs from ``vector``, with both values; ``None``: it agrees.
-
-    Raises InputError for data that is no vector.
-    """
-    node = vector.get("node")
-    for each in _of_kinds():
-        if node in each.names:
-            return each.difference(vector, where)
-    raise InputError(f"{where}.node: expected one of {', '.join(form.NODES)}.")
 
 
 def _read_index(folder: Path, *, complete: bool = True) -> dict[str, Any]:

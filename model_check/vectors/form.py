@@ -15,7 +15,6 @@ from kraftcheck.support.printable import shortened
 STEP, SEQUENCE, FUNCTION, MESSAGE = "step", "sequence", "function", "message"
 #: The values of the field ``node``: the node that a vector is about.
 REPLICA, CONTROLLER, BROKER = "replica", "controller", "broker"
-NODES = (REPLICA, CONTROLLER, BROKER)
 #: Fields that are no part of the content of a vector.
 _BESIDE = ("hash", "covers")
 

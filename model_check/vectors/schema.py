@@ -18,9 +18,9 @@ from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
 from kraftcheck.systems.brokers.switches import FORMS
-from kraftcheck.vectors.broker_vector import TYPES
 from kraftcheck.vectors.form import FUNCTION, MESSAGE, REPLICA, SEQUENCE, STEP
 from kraftcheck.vectors.messages import APIS, REASONS, REQUEST, RESPONSE
+from kraftcheck.vectors.vector import NODES
 
 FORMAT, INDEX_FORMAT = "kraftcheck-vectors", "kraftcheck-vectors-index"
 #: Grows with every change of the format. 2: messages, and the function ``request-version``. 3: brokers and
@@ -77,13 +77,14 @@ def _of_replicas(definitions: dict[str, Any]) -> _Fields:
 
 def _of_brokers(definitions: dict[str, Any]) -> _Fields:
     return {
-        (node, STEP): {
+        (name, STEP): {
             **_protocol(FORMS),
-            "state": _type(state, definitions),
-            "event": _type(event, definitions),
-            "outcome": _type(outcome, definitions),
+            "state": _type(node.state, definitions),
+            "event": _type(node.event, definitions),
+            "outcome": _type(node.outcome, definitions),
         }
-        for node, (state, event, outcome) in TYPES.items()
+        for name, node in NODES.items()
+        if name != REPLICA
     }
 
 

@@ -57,11 +57,10 @@ def asked(sequence: DriveSequence) -> Found | None:
             continue
         assert question.outcome is not None
         if isinstance(question.event, Start):
-            begun = Asked(sequence.protocol, identity, None, question.disk, question.outcome)
-            steps.append(begun)
+            steps.append(Asked(sequence.protocol, identity, question.disk, question.outcome))
         else:
             assert question.before is not None
-            steps.append(Asked(sequence.protocol, question.before, question.event, None, question.outcome))
+            steps.append(Asked(sequence.protocol, question.before, question.event, question.outcome))
     while steps and steps[-1] is None:
         steps.pop()
     return (identity, tuple(steps)) if 0 < len(steps) <= MOST_STEPS else None

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, get_args
 
 from kraftcheck.query import replica_tables as tables
-from kraftcheck.query.ask import ask, expecting_answer
+from kraftcheck.query.ask import expecting_answer
 from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.errors import ErrorCode
@@ -78,10 +78,8 @@ def protocols() -> dict[str, Protocol]:
 def of_tables(protocol: Protocol) -> Iterator[Asked]:
     """Every situation of the decision tables."""
     for replica, happened in _situations():
-        if isinstance(happened, Disk):
-            yield Asked(protocol, replica, None, happened, start(protocol, replica, happened))
-        else:
-            yield Asked(protocol, replica, happened, None, ask(protocol, replica, happened).outcome)
+        run = start if isinstance(happened, Disk) else step
+        yield Asked(protocol, replica, happened, run(protocol, replica, happened))  # type: ignore[arg-type]
 
 
 @cache
@@ -107,10 +105,10 @@ def malformed(protocol: Protocol) -> Iterator[Asked]:
         for event in itertools.chain(_requests(replica), _responses(replica), _local(replica)):
             if not _exists(protocol, event):
                 continue
-            yield Asked(protocol, replica, event, None, step(protocol, replica, event))
+            yield Asked(protocol, replica, event, step(protocol, replica, event))
             if isinstance(event, ResponseReceived):
                 awaiting = expecting_answer(replica, event)
-                yield Asked(protocol, awaiting, event, None, step(protocol, awaiting, event))
+                yield Asked(protocol, awaiting, event, step(protocol, awaiting, event))
 
 
 def _exists(protocol: Protocol, event: Event) -> bool:

@@ -1,22 +1,28 @@
-"""Conformance vectors of replicas as JSON: what they hold, and whether the reference agrees with them.
+"""Conformance vectors as JSON: what they hold, and whether the reference agrees with them.
 
 A vector is an object with ``kind``:
 
-* ``step``: a replica and an event (or ``"start"`` and a disk), and the outcome;
+* ``step``: a node and an event (or ``"start"`` and the disk of a replica), and the outcome;
 * ``sequence``: a replica's configuration and what happens to it, one step after the other, with outcomes;
-* ``function``: a pure function of the protocol with its arguments and its result;
-* ``message``: a message as it arrives, malformed perhaps, and what becomes of it.
+* ``function``: a pure function of the protocol of replicas with its arguments and its result;
+* ``message``: a message as it arrives at a replica, malformed perhaps, and what becomes of it.
 
-Replicas, disks, events and outcomes have the form of :mod:`kraftcheck.support.codec`.
+States, disks, events and outcomes have the form of :mod:`kraftcheck.support.codec`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
-from kraftcheck.evidence.adapters.generate import switches_of
+from kraftcheck.query import broker_step
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Fatal, Stop
 from kraftcheck.reference.events import Event
@@ -26,10 +32,14 @@ from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.variants import with_switches
+from kraftcheck.systems.brokers.switches import FORMS
+from kraftcheck.systems.brokers.switches import with_switches as with_broker_switches
+from kraftcheck.systems.variants import switches_of, with_switches
 from kraftcheck.vectors import functions, messages
 from kraftcheck.vectors.asked import Asked
 from kraftcheck.vectors.form import (
+    BROKER,
+    CONTROLLER,
     FUNCTION,
     MESSAGE,
     REPLICA,
@@ -44,34 +54,95 @@ from kraftcheck.vectors.form import (
 START, CRASH = "start", "crash"
 
 
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The steps of a kind of node: the field of a vector that has its state, the types of its state, events
+    and outcomes, its step, and the kinds of vectors that it has.
+    """
+
+    field: str
+    state: Any
+    event: Any
+    outcome: Any
+    step: Callable[[Any, Any, Any], Any]
+    kinds: tuple[str, ...] = (STEP,)
+
+
+#: The nodes by the value of the field ``node``.
+NODES: Mapping[str, Node] = {
+    REPLICA: Node("replica", Replica, Event, Outcome, step, (STEP, SEQUENCE, FUNCTION, MESSAGE)),
+    CONTROLLER: Node("state", Controller, ControllerEvent, ControllerOutcome, broker_step.ask),
+    BROKER: Node("state", Broker, BrokerEvent, BrokerOutcome, broker_step.ask),
+}
+
+
 # Protocols.
 
 
-def encode_protocol(protocol: Protocol) -> Json:
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """The variants of a protocol: its presets, those whose vectors are wanted first, in order, the switches
+    that are sizes and times, and the protocol of a preset with switches at a place of a vector.
+    """
+
+    presets: Mapping[str, Any]
+    first: tuple[Any, ...]
+    measures: frozenset[str]
+    read: Callable[[str, Mapping[str, Any], str], Any]
+
+
+def _of_brokers(preset: str, switches: Mapping[str, Any], where: str) -> BrokerProtocol:
+    return with_broker_switches(preset, switches, lambda said: InputError(f"{where}.switches: {said}."))
+
+
+_VARIANTS: Mapping[type, Variants] = {
+    Protocol: Variants(
+        PRESETS,
+        (KAFKA,),
+        frozenset({
+            "fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms", "request-timeout-ms",
+            "fetch-snapshot-max-bytes",
+        }),
+        with_switches,
+    ),
+    BrokerProtocol: Variants(
+        FORMS, (SHIPPED, KIP343), frozenset({"controller-timeout", "broker-timeout"}), _of_brokers
+    ),
+}  # fmt: skip
+
+
+def encode_protocol(protocol: Protocol | BrokerProtocol) -> Json:
     """The preset that is nearest to ``protocol``, and the switches in which it differs from that."""
     preset, switches = _nearest(protocol)
     return {"preset": preset, "switches": dict(switches)}
 
 
 @cache
-def _nearest(protocol: Protocol) -> tuple[str, dict[str, str | bool | int]]:
-    found = {name: switches_of(protocol, preset) for name, preset in PRESETS.items()}
-    nearest = min(found, key=lambda name: len(found[name]))
+def _nearest(protocol: Protocol | BrokerProtocol) -> tuple[str, dict[str, str | bool | int]]:
+    presets = _VARIANTS[type(protocol)].presets
+    found = {name: switches_of(protocol, preset) for name, preset in presets.items()}
+    # Of brokers the preset decides on the liveness; no switch may change it.
+    nearest = min(found, key=lambda name: ("liveness" in found[name], len(found[name])))
     return nearest, found[nearest]
 
 
-def decode_protocol(data: Json, where: str) -> Protocol:
-    """The protocol that a vector names. Raises InputError."""
+def decode_protocol(data: Json, where: str, kind: type = Protocol) -> Any:
+    """The protocol that a vector names; ``kind``: its class. Raises InputError."""
+    variants = _VARIANTS[kind]
     preset, switches = read_protocol(data, where)
-    return with_switches(preset, switches, f"{where}.protocol")
+    if preset not in variants.presets:
+        raise InputError(f"{where}.protocol.preset: expected one of {', '.join(variants.presets)}.")
+    return variants.read(preset, switches, f"{where}.protocol")
 
 
 @cache
-def is_production(protocol: Protocol) -> bool:
-    """Whether ``protocol`` is production's, whatever its sizes and times."""
-    sizes = {"fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms", "request-timeout-ms"}
-    sizes |= {"fetch-snapshot-max-bytes"}
-    return switches_of(protocol, KAFKA).keys() <= sizes
+def tier_of(protocol: Protocol | BrokerProtocol) -> int:
+    """How early vectors of ``protocol`` are wanted, whatever its sizes and times: 0 for that of Apache Kafka;
+    of brokers 1 for the draft; the largest for other variants.
+    """
+    variants = _VARIANTS[type(protocol)]
+    fits = (switches_of(protocol, each).keys() <= variants.measures for each in variants.first)
+    return next((tier for tier, each in enumerate(fits) if each), len(variants.first))
 
 
 # Writing.
@@ -79,19 +150,21 @@ def is_production(protocol: Protocol) -> bool:
 
 def of_step(asked: Asked) -> Vector:
     """The vector of one step."""
-    happened: Vector
-    if asked.event is None:
-        happened = {"event": START, "disk": codec.encode(asked.disk, Disk)}
-    else:
-        happened = {"event": codec.encode(asked.event, Event)}
+    name, node = next((name, each) for name, each in NODES.items() if isinstance(asked.state, each.state))
     return {
         "kind": STEP,
-        "node": REPLICA,
+        "node": name,
         "protocol": encode_protocol(asked.protocol),
-        "replica": codec.encode(asked.replica, Replica),
-        **happened,
-        "outcome": codec.encode(asked.outcome, Outcome),
+        node.field: codec.encode(asked.state, node.state),
+        **_happened(node, asked.happened),
+        "outcome": codec.encode(asked.outcome, node.outcome),
     }
+
+
+def _happened(node: Node, happened: Any) -> Vector:
+    if isinstance(happened, Disk):
+        return {"event": START, "disk": codec.encode(happened, Disk)}
+    return {"event": codec.encode(happened, node.event)}
 
 
 def of_sequence(identity: Replica, steps: Sequence[Asked | None], protocol: Protocol) -> Vector:
@@ -104,10 +177,7 @@ def of_sequence(identity: Replica, steps: Sequence[Asked | None], protocol: Prot
         outcome = cast(dict[str, Json], codec.encode(asked.outcome, Outcome))
         if position < len(steps):
             del outcome["replica"]
-        happened: Vector = {"event": START, "disk": codec.encode(asked.disk, Disk)}
-        if asked.event is not None:
-            happened = {"event": codec.encode(asked.event, Event)}
-        encoded.append({**happened, "outcome": outcome})
+        encoded.append({**_happened(NODES[REPLICA], asked.happened), "outcome": outcome})
     return {
         "kind": SEQUENCE,
         "node": REPLICA,
@@ -119,32 +189,19 @@ def of_sequence(identity: Replica, steps: Sequence[Asked | None], protocol: Prot
 
 def of_function(name: str, arguments: Mapping[str, Json]) -> Vector:
     """The vector of a function of :mod:`.functions`."""
-    result, rules = functions.call(name, arguments, f"{FUNCTION} {name}")
-    return {
-        "kind": FUNCTION,
-        "node": REPLICA,
-        "protocol": encode_protocol(KAFKA),
-        "function": name,
-        "arguments": dict(arguments),
-        "result": result,
-        "rules": list(rules),
-    }
+    found = functions.call(name, arguments, f"{FUNCTION} {name}")
+    return _of_result(FUNCTION, {"function": name, "arguments": dict(arguments)}, *found)
 
 
 def of_message(api: str, direction: str, version: int, body: Json) -> Vector:
     """The vector of a message of :mod:`.messages`."""
-    result, rules = messages.result_of(api, direction, version, body, MESSAGE)
-    return {
-        "kind": MESSAGE,
-        "node": REPLICA,
-        "protocol": encode_protocol(KAFKA),
-        "api": api,
-        "direction": direction,
-        "version": version,
-        "body": body,
-        "result": result,
-        "rules": list(rules),
-    }
+    asked: Vector = {"api": api, "direction": direction, "version": version, "body": body}
+    return _of_result(MESSAGE, asked, *messages.result_of(api, direction, version, body, MESSAGE))
+
+
+def _of_result(kind: str, asked: Vector, result: Json, rules: tuple[str, ...]) -> Vector:
+    head: Vector = {"kind": kind, "node": REPLICA, "protocol": encode_protocol(KAFKA)}
+    return {**head, **asked, "result": result, "rules": list(rules)}
 
 
 # Reading.
@@ -155,23 +212,30 @@ def difference(vector: Mapping[str, Json], where: str) -> str | None:
 
     Raises InputError for what is no vector.
     """
-    kind = vector.get("kind")
-    protocol = decode_protocol(vector.get("protocol"), where)
+    kind, name = vector.get("kind"), vector.get("node")
+    if not isinstance(name, str) or name not in NODES:
+        raise InputError(f"{where}.node: expected one of {', '.join(NODES)}.")
+    node = NODES[name]
+    if kind not in node.kinds:
+        raise InputError(f"{where}.kind: expected {' or '.join(node.kinds)}.")
+    protocol = decode_protocol(vector.get("protocol"), where, Protocol if name == REPLICA else BrokerProtocol)
     if kind == FUNCTION:
-        require(vector, ("function", "arguments", "result", "rules"), where)
-        arguments = vector["arguments"]
-        if not isinstance(arguments, dict):
-            raise InputError(f"{where}.arguments: expected an object.")
-        result, decided = functions.call(str(vector["function"]), arguments, where)
-        return compare({"result": result, "rules": list(decided)}, vector, where)
+        return _difference_of_function(vector, where)
     if kind == MESSAGE:
         return _difference_of_message(vector, where)
-    if kind == STEP:
-        replica = codec.decode(vector.get("replica"), Replica, f"{where}.replica")
-        return _difference_of_step(protocol, replica, replica, vector, where)[0]
     if kind == SEQUENCE:
         return _difference_of_sequence(protocol, vector, where)
-    raise InputError(f"{where}.kind: expected {STEP}, {SEQUENCE}, {FUNCTION} or {MESSAGE}.")
+    state = codec.decode(vector.get(node.field), node.state, f"{where}.{node.field}")
+    return _difference_of_step(node, protocol, state, state, vector, where)[0]
+
+
+def _difference_of_function(vector: Mapping[str, Json], where: str) -> str | None:
+    require(vector, ("function", "arguments", "result", "rules"), where)
+    arguments = vector["arguments"]
+    if not isinstance(arguments, dict):
+        raise InputError(f"{where}.arguments: expected an object.")
+    result, decided = functions.call(str(vector["function"]), arguments, where)
+    return compare({"result": result, "rules": list(decided)}, vector, where)
 
 
 def _difference_of_message(vector: Mapping[str, Json], where: str) -> str | None:
@@ -200,7 +264,7 @@ def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], wher
             continue
         if replica is None and each.get("event") != START:
             raise InputError(f"{place}.event: nothing runs here; expected '{START}'.")
-        found, outcome = _difference_of_step(protocol, identity, replica, each, place)
+        found, outcome = _difference_of_step(NODES[REPLICA], protocol, identity, replica, each, place)
         if found is not None:
             return found
         ended = bool(outcome.effects) and isinstance(outcome.effects[-1], Fatal | Stop)
@@ -209,19 +273,21 @@ def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], wher
 
 
 def _difference_of_step(
-    protocol: Protocol, identity: Replica, replica: Replica | None, data: Mapping[str, Json], where: str
-) -> tuple[str | None, Outcome]:
+    node: Node, protocol: Any, identity: Any, state: Any, data: Mapping[str, Json], where: str
+) -> tuple[str | None, Any]:
     require(data, ("event", "outcome"), where)
     expected = data["outcome"]
     if not isinstance(expected, dict):
         raise InputError(f"{where}.outcome: expected an object.")
-    if data["event"] == START:
+    if node.state is Replica and data["event"] == START:
         outcome = start(protocol, identity, codec.decode(data.get("disk"), Disk, f"{where}.disk"))
     else:
-        event: Event = codec.decode(data["event"], Event, f"{where}.event")
-        assert replica is not None
-        outcome = step(protocol, replica, event)
-    told = cast(dict[str, Json], codec.encode(outcome, Outcome))
-    if "replica" not in expected:
+        event = codec.decode(data["event"], node.event, f"{where}.event")
+        try:
+            outcome = node.step(protocol, state, event)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+    told = cast(dict[str, Json], codec.encode(outcome, node.outcome))
+    if node.state is Replica and "replica" not in expected:
         del told["replica"]
     return compare(told, expected, f"{where}.outcome"), outcome

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
-from kraftcheck.query.broker_decisions import decide
+from kraftcheck.query.broker_decisions import possible
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import Cell
-from kraftcheck.query.decision_table import Decision
+from kraftcheck.query.decision_table import Decision, decide
 from kraftcheck.reference.brokers.protocol import (
     KIP343,
     SHIPPED,
@@ -39,22 +42,10 @@ def decided(form: str, name: str, protocol: BrokerProtocol) -> dict[Cell, Decisi
     return dict(decide(BROKER_TABLES[form][name], protocol))
 
 
-def only(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[str, ...]]:
-    """The results, without the rules, of the combinations that have the wanted values."""
-    return {tuple(decision.results.values()) for decision in _matching(name, protocol, wanted)}
-
-
-def rules(name: str, protocol: BrokerProtocol, **wanted: str) -> set[str]:
-    """The rules that decide each of the combinations that have the wanted values."""
-    found = [set(decision.rules) for decision in _matching(name, protocol, wanted)]
-    assert found
-    return set.intersection(*found)
-
-
-def _matching(name: str, protocol: BrokerProtocol, wanted: dict[str, str]) -> list[Decision]:
+def matching(name: str, protocol: BrokerProtocol, given: dict[str, str]) -> list[Decision]:
+    """The decisions on the combinations that have the given values."""
     form = "draft" if protocol.is_draft else "shipped"
     table = BROKER_TABLES[form][name]
-    given = {column.replace("_", " "): value for column, value in wanted.items()}
     assert set(given) <= set(table.columns)
     return [
         decision
@@ -74,3 +65,12 @@ def occurring(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[s
 
 #: Asked of the node that answers.
 ASKED = {"node_asked": "the controller"}
+
+
+def situations(form: str, name: str, protocol: BrokerProtocol) -> Iterator[tuple[Any, Any]]:
+    """The situations of a table that can occur under ``protocol``, in order."""
+    table = BROKER_TABLES[form][name]
+    for cell in itertools.product(*table.columns.values()):
+        situation = table.situation(dict(zip(table.columns, cell, strict=True)))
+        if situation is not None and (found := possible(protocol, situation)) is not None:
+            yield found

@@ -1,114 +1,52 @@
-"""``step`` refuses states of brokers and their controller that explorations never come to, and says why."""
+"""``step`` refuses states and events of brokers that no running cluster comes to, and says why."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from kraftcheck.cli import main as cli
-from kraftcheck.query.broker_consistency import problems
+from kraftcheck.query.broker_consistency import event_problems, problems
+from kraftcheck.query.broker_forms import read_protocol
 from kraftcheck.query.broker_step import answer, parse_event, parse_state
-from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.protocol import KIP343
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers.switches import with_switches
-
-LED = "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[{}] leader={})]"
-LOG = "controller active=1 durable=metadata-log({} end-offset=8) sessions=[{}]"
-FIRST = "broker-registration(broker=1 incarnation=1 epoch=3{})"
-SECOND = "broker-registration(broker=2 incarnation=2 epoch=4 fenced=no)"
-HEARD = "session(broker=1{}) session(broker=2)"
+from kraftcheck.systems.brokers.short_form import describe
 
 
-def log(of_first: str = " fenced=no", session: str = "", *, second: str = SECOND, led: str = "") -> str:
-    """A controller of the shipped form with brokers 1 and 2."""
-    durable = f"registrations=[{FIRST.format(of_first)} {second}] {led}"
-    return LOG.format(durable, HEARD.format(session))
+def cases() -> list[list[str]]:
+    """The cases of the file: a form with its switches, a state or an event, and its problems."""
+    found: list[list[str]] = []
+    head = ""
+    for line in Path(__file__).with_name("states.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("      "):
+            found[-1][1] += f" {line.strip()}"
+        elif line.startswith("    "):
+            found[-1].append(line.strip())
+        elif line.startswith("  "):
+            found.append([head, line.strip()])
+        elif not line.startswith("#"):
+            head = line
+    return found
 
 
-LEAVING = " fenced=no in-controlled-shutdown=yes"
-CANNOT_LEAD = (
-    ".durable.partitions[0].leader: expected none, or a registered broker, not fenced and with no shutdown "
-    "under way, found "
-)
-
-
-@pytest.mark.parametrize(
-    ("state", "says"),
-    [
-        (log(" fenced=yes", led=LED.format("1 2", 1)), f"{CANNOT_LEAD}1"),
-        (log(LEAVING, " shutdown-offset=7", led=LED.format("1 2", 1)), f"{CANNOT_LEAD}1"),
-        (
-            log(led=LED.format("1 3", 3)).replace("replicas=[1 2]", "replicas=[1 3]"),
-            f"{CANNOT_LEAD}3",
-        ),
-        (
-            log(second=SECOND.replace("epoch=4", "epoch=3")),
-            ".durable.registrations[1].epoch: expected one of its own, found 3, that of broker 1",
-        ),
-        (
-            log(session=" offset=8"),
-            ".sessions[0].offset: expected an offset below the log's end-offset, 8, found 8",
-        ),
-        (
-            log(LEAVING, " shutdown-offset=8"),
-            ".sessions[0].shutdown_offset: expected an offset below the log's end-offset, 8, found 8",
-        ),
-        *(
-            (
-                log(registered, " shutdown-offset=7"),
-                ".sessions[0].shutdown_offset: expected none, as broker 1 is not leaving in a controlled "
-                "shutdown, found 7",
-            )
-            for registered in (" fenced=no", " fenced=yes in-controlled-shutdown=yes")
-        ),
-    ],
-)
-def test_a_controller_that_no_shipped_cluster_has_is_refused(state: str, says: str) -> None:
-    assert list(problems(SHIPPED, parse_state(state))) == [says]
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        log(led=LED.format("1 2", 1)),
-        # A scenario may begin with a member of an ISR that was never registered, or is fenced.
-        log(" fenced=yes", led=LED.format("1 2", 2)),
-        log(led=LED.format("1 3", 1)).replace("replicas=[1 2]", "replicas=[1 3]"),
-        log(session=" offset=7"),
-        log(LEAVING, " shutdown-offset=7 offset=7"),
-        # The controller has forgotten since when.
-        log(LEAVING),
-        log(" fenced=yes in-controlled-shutdown=yes"),
-    ],
-)
-def test_a_controller_beside_them_is_not_refused(state: str) -> None:
-    assert list(problems(SHIPPED, parse_state(state))) == []
+@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case[0]} {case[1]}")
+def test_a_state_or_an_event_that_no_cluster_comes_to_is_refused(case: list[str]) -> None:
+    head, text, *expected = case
+    if head == "event":
+        assert list(event_problems(parse_event(text))) == expected
+    else:
+        form, *settings = head.split()
+        assert list(problems(read_protocol(form, settings), parse_state(text))) == expected
 
 
 STORE = (
     "controller active=1 durable=store(registrations=[stored-registration(broker=1 incarnation={}) "
     "stored-registration(broker=2 incarnation=2)] last-transaction=2) brokers=[{}]"
 )
-
-
-@pytest.mark.parametrize(
-    ("state", "says"),
-    [
-        (
-            STORE.format(2, ""),
-            ".durable.registrations[1].incarnation: expected one of its own, found 2, that of broker 1",
-        ),
-        (
-            STORE.format(1, "liveness(broker=2 incarnation=1 state=active)"),
-            ".brokers[0].incarnation: expected one of its own, found 1, that of broker 1",
-        ),
-        (
-            STORE.format(1, "liveness(broker=1 incarnation=3 state=active)"),
-            ".brokers[0].incarnation: expected at most the store's last-transaction, 2, found 3",
-        ),
-    ],
-)
-def test_incarnations_that_no_store_gave_are_refused(state: str, says: str) -> None:
-    assert list(problems(KIP343, parse_state(state))) == [says]
 
 
 def test_a_heartbeat_of_an_incarnation_that_was_not_written_is_refused() -> None:
@@ -125,132 +63,41 @@ def test_a_heartbeat_of_an_incarnation_that_was_not_written_is_refused() -> None
     assert list(problems(KIP343, answer(KIP343, state, parse_event(heartbeat.format(1))).state)) == []
 
 
-# Processes.
-
-PROCESS = "broker id=1 incarnation=1 controller=1 "
-
-
-@pytest.mark.parametrize(
-    ("form", "fields", "says"),
-    [
-        ("draft", "fenced=no", ".fenced: expected yes of a process whose state is initial, found no"),
-        (
-            "draft",
-            "wish=inactive state=inactive fenced=no",
-            ".fenced: expected yes of a process whose state is inactive, found no",
-        ),
-        ("draft", "wish=initial", ".wish: expected active, stopping or inactive, found initial"),
-        ("draft", "accepted=3", ".accepted: expected 0 of a process whose state is initial, found 3"),
-        (
-            "draft",
-            "legacy=yes fenced=no awaiting=[heartbeat]",
-            ".awaiting: expected no heartbeat of a legacy process",
-        ),
-        (
-            "draft",
-            "legacy=yes fenced=no state=active",
-            ".state: expected initial of a legacy process, found active",
-        ),
-        (
-            "draft",
-            "legacy=yes fenced=no wish=stopping",
-            ".wish: expected active or inactive of a legacy process, found stopping",
-        ),
-        (
-            "draft",
-            "legacy=yes fenced=no wish=inactive",
-            ".wish: expected active of a legacy process without accepted requests, found inactive",
-        ),
-        *(
-            (
-                "shipped",
-                f"life={life} epoch=4 offset=3",
-                f".offset: expected at least the broker epoch, 4, of a process whose life is {life}, found 3",
-            )
-            for life in ("recovery", "running", "pending-controlled-shutdown", "shutting-down")
-        ),
-        ("shipped", "accepted=3", ".accepted: expected 0 of a process whose life is starting, found 3"),
-        *(
-            (
-                form,
-                f"{fields}visible=[visible-broker(broker=1 life=3) visible-broker(broker=2 life=3)]",
-                ".visible[1].life: expected one of its own, found 3, that of broker 1",
-            )
-            for form, fields in (("draft", ""), ("shipped", "life=running epoch=3 offset=9 "))
-        ),
-        (
-            "draft",
-            "visible=[visible-broker(broker=2 life=1)]",
-            ".visible[0].life: expected one of its own, found 1, that of broker 1",
-        ),
-        (
-            "shipped",
-            "epoch=4 offset=9 visible=[visible-broker(broker=2 life=4)]",
-            ".visible[0].life: expected one of its own, found 4, that of broker 1",
-        ),
-        (
-            "shipped",
-            "epoch=4 offset=9 visible=[visible-broker(broker=2 life=30)]",
-            ".visible[0].life: expected at most the offset that was read, 9, found 30",
-        ),
-        (
-            "shipped",
-            "life=recovery epoch=4 offset=4 accepted=1",
-            ".accepted: expected 0 of a process whose life is recovery, found 1",
-        ),
-    ],
+PROCESS = "broker id=1 incarnation=1 controller=1"
+STORED = "controller active=1 durable=store({})"
+TOLD = "partition-state(topic=t index=0 leader=1 leader-epoch=0 partition-epoch=0 isr=[1 2])"
+WRITE = (
+    "store-isr-received source=process(broker=1 incarnation=1) request=store-isr-request("
+    "broker=1 topic=t index=0 leader-epoch=0 partition-epoch=0 isr=[{}])"
 )
-def test_a_process_that_no_cluster_has_is_refused(form: str, fields: str, says: str) -> None:
-    protocol = {"draft": KIP343, "shipped": SHIPPED}[form]
-    assert list(problems(protocol, parse_state(PROCESS + fields))) == [says]
+LEGACY = "registrations=[stored-registration(broker=1 incarnation=1 version=4)] last-transaction=1 "
+LED = "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[1 2] leader=1)]"
 
 
-@pytest.mark.parametrize(
-    ("form", "fields"),
-    [
-        ("draft", ""),
-        ("draft", "wish=stopping"),
-        ("draft", "state=inactive accepted=3"),
-        ("draft", "wish=inactive state=stopping fenced=no"),
-        # It has fenced itself since, or its answer came too late.
-        ("draft", "state=active"),
-        ("draft", "legacy=yes fenced=no accepted=1 awaiting=[]"),
-        ("draft", "legacy=yes fenced=no accepted=1 wish=inactive"),
-        ("draft", "ended=yes"),
-        ("shipped", "ended=yes"),
-        ("shipped", "epoch=4 offset=3"),
-        # Its own former life, and one that the controller does not know.
-        ("draft", "visible=[visible-broker(broker=1 life=3) visible-broker(broker=2)]"),
-        (
-            "shipped",
-            "epoch=4 offset=9 visible=[visible-broker(broker=1 life=3) visible-broker(broker=2 life=9)]",
-        ),
-        ("shipped", "life=recovery epoch=4 offset=4"),
-        ("shipped", "life=shutting-down epoch=4 offset=4 accepted=1"),
-    ],
-)
-def test_a_process_beside_them_is_not_refused(form: str, fields: str) -> None:
-    begin = PROCESS if "ended" not in fields else PROCESS.replace("controller=1", "")
-    assert list(problems({"draft": KIP343, "shipped": SHIPPED}[form], parse_state(begin + fields))) == []
+def test_an_event_that_leads_to_no_state_of_a_cluster_is_refused() -> None:
+    """Whether members are replicas shows in the state alone, and not where nothing is written."""
+    state = parse_state(STORED.format(LEGACY + LED))
+    alone = answer(KIP343, state, parse_event(WRITE.format("1")))
+    assert isinstance(alone.state, Controller) and alone.state.durable.partitions[0].isr == (1,)
+    stranger = parse_event(WRITE.format("1 3"))
+    with pytest.raises(InputError) as refused:
+        answer(KIP343, state, stranger)
+    assert str(refused.value) == (
+        "EVENT: leads to a state that no running cluster is in; "
+        ".durable.partitions[0].isr: expected replicas, [1 2], found [3]."
+    )
+    late = parse_state(STORED.format(LEGACY + LED.replace("leader=1", "leader=1 partition-epoch=1")))
+    assert answer(KIP343, late, stranger).state == late
 
 
-@pytest.mark.parametrize("switches", [{"rejection-fences": False}, {"contact": "any-answer"}, {}])
-def test_no_switch_lets_a_process_serve_before_it_is_active(switches: dict[str, object]) -> None:
-    protocol = with_switches("draft", switches, InputError)
-    for state in ("initial", "inactive"):
-        process = parse_state(f"{PROCESS} state={state} fenced=no")
-        assert list(problems(protocol, process)) == [
-            f".fenced: expected yes of a process whose state is {state}, found no"
-        ]
-
-
-def test_the_time_of_a_request_passes_while_one_is_under_way() -> None:
-    switches = {"controller-timeout": 2, "broker-timeout": 3, "contact-time": "request"}
-    protocol = with_switches("draft", switches, InputError)
-    assert list(problems(protocol, parse_state(f"{PROCESS} request-ticks=2"))) == [
-        ".request_ticks: expected 0 without a heartbeat under way, found 2"
-    ]
-    assert list(problems(protocol, parse_state(f"{PROCESS} request-ticks=2 awaiting=[heartbeat]"))) == []
+def test_a_change_that_names_a_member_twice_can_be_asked_about_next() -> None:
+    leader = parse_state(f"{PROCESS} state=active fenced=no partitions=[{TOLD}]")
+    wish = parse_event("isr-wished wishes=[isr-wish(topic=t index=0 isr=[1 1])]")
+    asked = answer(KIP343, leader, wish).state
+    assert isinstance(asked, Broker) and asked.pending[0].isr == (1, 1)
+    refusal = parse_event("response-received node=1 response=isr-change-response(results=[INVALID_REQUEST])")
+    refused = answer(KIP343, parse_state(describe(asked)), refusal).state
+    assert refused == leader
 
 
 def test_the_command_says_in_one_sentence_what_it_refuses(capsys: pytest.CaptureFixture[str]) -> None:

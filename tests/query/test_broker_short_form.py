@@ -16,26 +16,23 @@ from hypothesis import strategies as st
 
 from kraftcheck.cli import main as cli
 from kraftcheck.query import broker_forms, broker_step
-from kraftcheck.query.broker_consistency import event_problems, problems, require_consistent
-from kraftcheck.query.broker_decisions import situation_of
 from kraftcheck.query.broker_step import is_about_brokers, parse_event, parse_state
 from kraftcheck.query.broker_tables import BROKER_TABLES
-from kraftcheck.reference.brokers.broker import Api, Broker
-from kraftcheck.reference.brokers.controller import Controller, MetadataLog, Store
+from kraftcheck.reference.brokers.broker import Broker
+from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, RequestReceived, Tick
 from kraftcheck.reference.brokers.messages import (
     BrokerRegistrationRequest,
-    BrokerState,
     FeatureRange,
     MetadataHeartbeatResponse,
     Process,
 )
 from kraftcheck.reference.brokers.partition import Partition
-from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, ContactTime
-from kraftcheck.reference.frozen import field_types, replace
+from kraftcheck.reference.frozen import field_types
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.short_form import describe
 from kraftcheck.systems.brokers.switches import FORMS
+from tests.query.broker_rows import situations
 from tests.query.values import values_of
 
 hypothesis_settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -120,243 +117,6 @@ def test_a_text_that_is_no_state_is_refused_in_the_words_of_the_short_form(text:
     assert "\n" not in str(refused.value)
 
 
-# What no running cluster is like.
-
-STORE = "controller active=1 durable=store({})"
-PARTITION = STORE.format("partitions=[partition(topic=t index=0 {})]")
-PROCESS = "broker id=1 incarnation=1 {}"
-STORED = "stored-registration(broker=1 incarnation=1)"
-TOLD = "partition-state(topic=t index=0 leader=1 leader-epoch=0 partition-epoch=0 isr=[1 2])"
-
-
-@pytest.mark.parametrize(
-    ("state", "says"),
-    [
-        ("broker id=-1 incarnation=1", "STATE.id: expected a number from 0 on, found -1"),
-        (PROCESS.format("epoch=-2"), "STATE.epoch: expected a number from -1 on, found -2"),
-        (PROCESS.format("ticks=-1"), "STATE.ticks: expected a number from 0 on"),
-        (
-            PROCESS.format("state=active fenced=no ticks=1"),
-            "STATE.ticks: expected 0, as clocks do not run without",
-        ),
-        (PROCESS.format("request-ticks=1"), "STATE.request_ticks: expected 0"),
-        (PROCESS.format("awaiting=[isr isr]"), "STATE.awaiting: expected each once"),
-        (PROCESS.format("awaiting=[isr heartbeat]"), "as in \\[heartbeat isr\\]"),
-        (PROCESS.format("ended=yes controller=1"), "STATE.ended: expected id and incarnation alone"),
-        (
-            PROCESS.format("life=running"),
-            "STATE.life: the draft form has no .*pass --protocol shipped",
-        ),
-        (PROCESS.format(f"partitions=[{TOLD} {TOLD}]"), "STATE.partitions: expected one for each topic and"),
-        (PROCESS.format("visible=[visible-broker(broker=2) visible-broker(broker=1)]"), "ascending order"),
-        (
-            PROCESS.format("pending=[pending-isr(topic=t index=0 leader-epoch=0 partition-epoch=0 isr=[1])]"),
-            "STATE.pending\\[0\\].topic: expected one of the partitions, found t-0",
-        ),
-        (
-            PROCESS.format(
-                f"partitions=[{TOLD}] pending=[pending-isr(topic=t index=0 leader-epoch=0 "
-                "partition-epoch=0 isr=[1] lives=[3])]"
-            ),
-            "STATE.pending\\[0\\].lives: expected 0",
-        ),
-        (
-            PROCESS.format(
-                f"partitions=[{TOLD}] pending=[pending-isr(topic=t index=0 leader-epoch=0 "
-                "partition-epoch=0 isr=[2 1])]"
-            ),
-            "STATE.pending\\[0\\].isr: expected ascending order, found \\[2 1\\]",
-        ),
-        (PROCESS.format("awaiting=[isr]"), "STATE.awaiting: expected a pending change that is not refused"),
-        (PROCESS.format("awaiting=[registration]"), "awaiting: the draft form has no registration to await"),
-        (PROCESS.format("legacy=yes"), "STATE.fenced: expected no of a legacy process, found yes"),
-        (PROCESS.format("legacy=yes fenced=no superseded=yes"), "STATE.superseded: expected no of a legacy"),
-        ("controller active=-1 durable=store()", "STATE.active: expected a number from 0 on"),
-        ("controller active=1 durable=metadata-log()", "a metadata log is of the shipped form; pass"),
-        (
-            "controller active=none durable=store() brokers=[liveness(broker=1)]",
-            "STATE.active: expected a node",
-        ),
-        ("controller active=1 durable=store() sessions=[session(broker=1)]", "STATE.sessions: expected none"),
-        (STORE.format(f"registrations=[{STORED} {STORED}]"), "expected one for each broker, found 1 twice"),
-        (
-            STORE.format("registrations=[stored-registration(broker=1 incarnation=1 version=6)]"),
-            "STATE.durable.registrations\\[0\\].version: expected 4 or 5, found 6",
-        ),
-        (
-            STORE.format(f"registrations=[{STORED}]"),
-            "incarnation: expected at most the store's last-transaction, 0",
-        ),
-        (PARTITION.format("replicas=[] isr=[]"), "replicas: expected at least one"),
-        (PARTITION.format("replicas=[1 1] isr=[1]"), "replicas: expected at least one, each once"),
-        (PARTITION.format("replicas=[1 2] isr=[1 3]"), "isr: expected replicas, \\[1 2\\], found \\[3\\]"),
-        (PARTITION.format("replicas=[1 2] isr=[2 1]"), "isr: expected distinct ids in ascending order"),
-        (PARTITION.format("replicas=[1 2] isr=[1] leader=3"), "leader: expected one of the replicas"),
-        (
-            PARTITION.format("replicas=[1 2] isr=[1] leader=2"),
-            "leader: expected a member of the ISR, \\[1\\]",
-        ),
-        (PARTITION.format("replicas=[1 2] isr=[1] adding=[3]"), "adding: expected replicas"),
-        (
-            "controller active=1 durable=store() brokers=[liveness(broker=1 state=initial)]",
-            "STATE.brokers\\[0\\].state: expected inactive, active or stopping",
-        ),
-        (
-            "controller active=1 durable=store() brokers=[liveness(broker=1 state=active ticks=2)]",
-            "STATE.brokers\\[0\\].ticks: expected 0, .*--set controller-timeout",
-        ),
-    ],
-)
-def test_a_state_that_no_draft_cluster_is_in_is_refused(state: str, says: str) -> None:
-    with pytest.raises(InputError, match=says) as refused:
-        require_consistent(KIP343, parse_state(state), parse_event("tick"))
-    assert str(refused.value).count(".") >= 1 and "\n" not in str(refused.value)
-
-
-LOG = "controller active=1 durable=metadata-log({})"
-UNFENCED = "broker-registration(broker=1 incarnation=1 epoch=3 fenced=no)"
-
-
-@pytest.mark.parametrize(
-    ("state", "says"),
-    [
-        (
-            PROCESS.format("life=running"),
-            "STATE.life: expected starting or shutting-down of a process without",
-        ),
-        (PROCESS.format("life=recovery"), "found recovery"),
-        (
-            LOG.format("registrations=[broker-registration(broker=1 incarnation=1 epoch=4)] end-offset=4"),
-            "registrations\\[0\\].epoch: expected an offset below the log's end-offset, 4, found 4",
-        ),
-        (
-            LOG.format(f"registrations=[{UNFENCED}] end-offset=4"),
-            "STATE.sessions: expected one of broker 1, as its registration is not fenced",
-        ),
-        (
-            LOG.format(
-                "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[1] leader=2)] end-offset=1"
-            ),
-            "leader: expected a member of the ISR, \\[1\\], or none, found 2",
-        ),
-    ],
-)
-def test_a_state_that_no_shipped_cluster_is_in_is_refused(state: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        require_consistent(SHIPPED, parse_state(state), parse_event("tick"))
-
-
-@pytest.mark.parametrize(
-    ("protocol", "state"),
-    [
-        (SHIPPED, PROCESS.format("life=shutting-down")),
-        (SHIPPED, PROCESS.format("awaiting=[registration]")),
-        (
-            SHIPPED,
-            LOG.format("registrations=[broker-registration(broker=1 incarnation=1 epoch=3)] end-offset=4"),
-        ),
-        (SHIPPED, f"{LOG.format(f'registrations=[{UNFENCED}] end-offset=4')} sessions=[session(broker=1)]"),
-        (SHIPPED, LOG.format(f"registrations=[{UNFENCED}] end-offset=4").replace("active=1", "active=none")),
-        (KIP343, PROCESS.format("legacy=yes fenced=no")),
-        (
-            KIP343,
-            STORE.format(
-                "registrations=[stored-registration(broker=1 incarnation=1 version=4)] "
-                "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[2] leader=1)] last-transaction=1"
-            ),
-        ),
-    ],
-)
-def test_a_state_beside_them_is_not_refused(protocol: BrokerProtocol, state: str) -> None:
-    assert list(problems(protocol, parse_state(state))) == []
-
-
-def test_more_that_no_cluster_is_like() -> None:
-    found = list(problems(SHIPPED, parse_state("broker id=1 incarnation=1 wish=stopping")))
-    assert found == [".wish: the shipped form has no such field; leave it out, or pass --protocol draft"]
-    (orphan,) = problems(
-        SHIPPED, parse_state("controller active=1 durable=metadata-log() sessions=[session(broker=3)]")
-    )
-    assert orphan == ".sessions[0].broker: expected a registered broker, found 3"
-    late = replace(KIP343, controller_timeout=2, broker_timeout=3)
-    active = Broker(1, 1, state=BrokerState.ACTIVE, fenced=False)
-    assert list(problems(late, replace(active, ticks=2))) == []
-    assert list(problems(late, replace(active, ticks=3))) == [
-        ".ticks: expected less than the time-out of 3, found 3"
-    ]
-    by_request = replace(late, contact_time=ContactTime.REQUEST)
-    asks = Broker(1, 1, awaiting=(Api.HEARTBEAT,))
-    assert list(problems(by_request, replace(asks, request_ticks=3))) == []
-    assert len(list(problems(by_request, replace(asks, request_ticks=4)))) == 1
-    assert list(problems(SHIPPED, Controller(None, MetadataLog()))) == []
-
-
-WRITE = (
-    "store-isr-received source=process(broker=1 incarnation=1) request=store-isr-request("
-    "broker=1 topic=t index=0 leader-epoch=0 partition-epoch=0 isr=[{}])"
-)
-
-
-@pytest.mark.parametrize(
-    ("event", "says"),
-    [
-        ("failover node=-1", ".node: expected a number from 0 on, found -1"),
-        ("request-received node=-1 source=process(broker=-2 incarnation=1) request={}", ".node: expected"),
-        ("registration-written broker=1 version=3", ".version: expected 4 or 5, found 3"),
-        ("metadata-received update=metadata-update(controller=-1 {})", ".update.controller: expected"),
-        (
-            "isr-wished wishes=[isr-wish(topic=t index=0 isr=[1]) isr-wish(topic=t index=0 isr=[1 2])]",
-            ".wishes: expected one wish for each partition, found t-0 twice",
-        ),
-        (WRITE.format("2 1"), ".request.isr: expected distinct ids in ascending order, found [2 1]"),
-        (WRITE.format("1 1"), ".request.isr: expected distinct ids"),
-    ],
-)
-def test_an_event_that_cannot_happen_is_refused(event: str, says: str) -> None:
-    request = "metadata-heartbeat-request(broker=-5 incarnation=-5 target=active)"
-    rest = "controller-epoch=0 brokers=[] partitions=[]"
-    text = event.replace("request={}", f"request={request}").replace("{}", rest)
-    first, *_ = event_problems(parse_event(text))
-    assert first.startswith(says)
-
-
-def test_what_a_request_says_is_not_judged() -> None:
-    """What is done about a wrong one is part of the protocol."""
-    request = "metadata-heartbeat-request(broker=-5 incarnation=-5 target=active)"
-    event = parse_event(f"request-received node=1 source=process(broker=1 incarnation=1) request={request}")
-    assert list(event_problems(event)) == []
-
-
-LEGACY = "registrations=[stored-registration(broker=1 incarnation=1 version=4)] last-transaction=1 "
-LED = "partitions=[partition(topic=t index=0 replicas=[1 2] isr=[1 2] leader=1)]"
-
-
-def test_an_event_that_leads_to_no_state_of_a_cluster_is_refused() -> None:
-    """Whether members are replicas shows in the state alone, and not where nothing is written."""
-    state = parse_state(STORE.format(LEGACY + LED))
-    alone = broker_step.answer(KIP343, state, parse_event(WRITE.format("1")))
-    assert isinstance(alone.state, Controller) and alone.state.durable.partitions[0].isr == (1,)
-    stranger = parse_event(WRITE.format("1 3"))
-    with pytest.raises(InputError) as refused:
-        broker_step.answer(KIP343, state, stranger)
-    assert str(refused.value) == (
-        "EVENT: leads to a state that no running cluster is in; "
-        ".durable.partitions[0].isr: expected replicas, [1 2], found [3]."
-    )
-    late = parse_state(STORE.format(LEGACY + LED.replace("leader=1", "leader=1 partition-epoch=1")))
-    assert broker_step.answer(KIP343, late, stranger).state == late
-
-
-def test_a_change_that_names_a_member_twice_can_be_asked_about_next() -> None:
-    leader = parse_state(PROCESS.format(f"controller=1 state=active fenced=no partitions=[{TOLD}]"))
-    wish = parse_event("isr-wished wishes=[isr-wish(topic=t index=0 isr=[1 1])]")
-    asked = broker_step.answer(KIP343, leader, wish).state
-    assert isinstance(asked, Broker) and asked.pending[0].isr == (1, 1)
-    refusal = parse_event("response-received node=1 response=isr-change-response(results=[INVALID_REQUEST])")
-    refused = broker_step.answer(KIP343, parse_state(describe(asked)), refusal).state
-    assert refused == leader
-
-
 def test_error_codes_have_the_names_of_their_form() -> None:
     event = parse_event(
         "response-received node=1 response=isr-change-response(error=STALE_BROKER_EPOCH "
@@ -379,12 +139,10 @@ def samples() -> tuple[tuple[str, Controller | Broker, Any], ...]:
     """Of every table some situations, with their form."""
     found = []
     for form, tables in BROKER_TABLES.items():
-        for table in tables.values():
-            cells = itertools.product(*table.columns.values())
-            conditions = (dict(zip(table.columns, cell, strict=True)) for cell in cells)
-            asked = (situation_of(table, FORMS[form], each) for each in conditions)
-            known = [each for each in itertools.islice(asked, 0, 4000, 37) if each is not None]
-            found += [(form, *each) for each in known[:6]]
+        for name in tables:
+            found += [
+                (form, *each) for each in itertools.islice(situations(form, name, FORMS[form]), 0, 200, 37)
+            ]
     return tuple(found)
 
 

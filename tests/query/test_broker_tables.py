@@ -6,6 +6,7 @@ import inspect
 import random
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from kraftcheck import spec
 from kraftcheck.query import broker_step
 from kraftcheck.query.broker_consistency import event_problems, problems
-from kraftcheck.query.broker_decisions import situation_of
+from kraftcheck.query.broker_decisions import possible
+from kraftcheck.query.broker_forms import read_protocol
 from kraftcheck.query.broker_occurrence import occurs
-from kraftcheck.query.broker_tables import BROKER_TABLES, forms_of
+from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import cover
 from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.brokers import (
@@ -29,16 +31,12 @@ from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, MetadataReceived
 from kraftcheck.reference.brokers.messages import AlterPartitionResponse, IsrChangeRequest
 from kraftcheck.reference.brokers.protocol import (
-    KIP343,
-    SHIPPED,
     BrokerProtocol,
-    Contact,
     IsrChanges,
 )
-from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers.short_form import describe, error_name
 from kraftcheck.systems.citations import in_broker_steps
-from tests.query.broker_rows import ASKED, PROTOCOLS, decided, only, rules
+from tests.query.broker_rows import PROTOCOLS, decided, matching
 
 ALL = [(form, name) for form, known in BROKER_TABLES.items() for name in known]
 each_table = pytest.mark.parametrize(("form", "name"), ALL, ids=map("-".join, ALL))
@@ -130,9 +128,9 @@ def test_a_step_leads_to_a_state_that_can_be_asked_about(form: str, name: str) -
     for protocol in PROTOCOLS[form]:
         cells = list(decided(form, name, protocol))
         for cell in random.Random(0).sample(cells, min(len(cells), 4000)):
-            situation = situation_of(table, protocol, dict(zip(table.columns, cell, strict=True)))
+            situation = table.situation(dict(zip(table.columns, cell, strict=True)))
             assert situation is not None
-            state, event = situation
+            state, event = possible(protocol, situation) or situation
             after = broker_step.ask(protocol, state, event).state
             if (protocol, after) not in seen:
                 seen.add((protocol, after))
@@ -158,164 +156,35 @@ def _is_told_by_none(protocol: BrokerProtocol, event: ControllerEvent | BrokerEv
     return isinstance(response, AlterPartitionResponse) and protocol.isr_changes is IsrChanges.ISR_CHANGE
 
 
-# Some decisions by name.
+# Some decisions, in decisions.txt.
 
 
-def test_heartbeats_of_the_draft() -> None:
-    former = {**ASKED, "broker_id": "an id", "incarnation": "smaller"}
-    assert only("metadata-heartbeat-request", KIP343, **former) == {
-        ("INVALID_INCARNATION_ID", "as before", "nothing", "none")
-    }
-    assert {"INC-3", "HEARTBEAT-9"} <= rules("metadata-heartbeat-request", KIP343, **former)
-    back = {**ASKED, "broker_id": "an id", "state": "INACTIVE", "incarnation": "same", "wish": "ACTIVE"}
-    assert only("metadata-heartbeat-request", KIP343, **back, partition="leaderless") == {
-        ("ACTIVE", "ACTIVE", "it leads, next leader epoch", "declares it ACTIVE, sends metadata")
-    }
-    assert "BSTATE-7" in rules("metadata-heartbeat-request", KIP343, **back)
+def cases() -> list[list[str]]:
+    """The cases of the file: table and protocol, conditions, results and rules of each."""
+    found: list[list[str]] = []
+    head = ""
+    for line in Path(__file__).with_name("decisions.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            found[-1].append(line.strip())
+        elif line.startswith("  "):
+            found.append([head, line.strip()])
+        elif not line.startswith("#"):
+            head = line
+    return found
 
 
-def test_a_heartbeat_renews_the_time_where_clocks_run() -> None:
-    timed = replace(KIP343, controller_timeout=2)
-    valid = {**ASKED, "broker_id": "an id", "incarnation": "same", "state": "ACTIVE", "wish": "ACTIVE"}
-    assert only("metadata-heartbeat-request", timed, **valid, time_has_passed="yes") == {
-        ("ACTIVE", "ACTIVE, timer back at 0", "nothing", "none")
-    }
+@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case[0]} {case[1]}")
+def test_some_decisions(case: list[str]) -> None:
+    head, given, results, *named = case
+    name, form, *settings = head.split()
+    conditions = dict(each.split("=") for each in given.split("; ") if each != "always")
+    found = matching(name, read_protocol(form, settings), conditions)
+    assert found
+    for column, expected in zip(found[0].results, results.split(" | "), strict=True):
+        if expected != "...":
+            assert {each.results[column] for each in found} == set(expected.split(" / ")), column
+    assert set.intersection(*(set(each.rules) for each in found)) == set(" ".join(named).split())
 
 
-def test_what_a_process_makes_of_a_refused_heartbeat_follows_the_protocol() -> None:
-    refused = {"answer": "INVALID_INCARNATION_ID", "process": "serves", "awaited": "yes", "state": "ACTIVE"}
-    (fences,) = only("metadata-heartbeat-response", KIP343, **refused)
-    assert fences[:2] == ("fences itself", "ACTIVE, fenced")
-    assert "FENCE-6" in rules("metadata-heartbeat-response", KIP343, **refused)
-    (goes_on,) = only("metadata-heartbeat-response", replace(KIP343, rejection_fences=False), **refused)
-    assert goes_on[:2] == ("nothing", "as before")
-
-
-def test_when_the_time_of_a_process_is_over() -> None:
-    for state in ("ACTIVE", "STOPPING"):
-        lost = {"process": "serves", "event": "contact-lost", "state": state}
-        assert only("contact-lost", KIP343, **lost) == {("fences itself", f"{state}, fenced", "as before")}
-    timed = replace(KIP343, controller_timeout=2, broker_timeout=3, contact=Contact.ANY_ANSWER)
-    ends = {"process": "serves", "event": "tick", "ticks": "2", "state": "ACTIVE"}
-    assert only("contact-lost", timed, **ends) == {("fences itself", "ACTIVE, fenced", "timer back at 0")}
-    assert {"FENCE-1", "CONFIG-13", "FENCE-2"} <= rules("contact-lost", timed, **ends)
-    assert only("contact-lost", timed, process="serves", event="contact-lost") == {
-        ("nothing", "as before", "as before")
-    }
-
-
-def test_isr_changes_of_the_draft() -> None:
-    sound = {**ASKED, "registered": "the sender's", "partition": "known", "leader": "the sender"}
-    assert only("isr-change-request", KIP343, **sound, leader_epoch="same", ISR="grows") == {
-        ("NONE", "as before", "ISR grows", "sends metadata")
-    }
-    stale = {**sound, "leader_epoch": "smaller", "ISR": "shrinks"}
-    assert only("isr-change-request", KIP343, **stale) == {
-        ("NOT_LEADER_FOR_PARTITION", "as before", "nothing", "none")
-    }
-    assert "ISR-5" in rules("isr-change-request", KIP343, **stale)
-    any_epoch = replace(KIP343, compares_leader_epoch=False)
-    (taken,) = only("isr-change-request", any_epoch, **stale)
-    assert taken[0] == "NONE"
-
-
-def test_a_legacy_write_asks_for_nothing_but_the_version_of_the_node() -> None:
-    known = {"partition": "known", "ISR": "shrinks"}
-    (done,) = {each[0] for each in only("store-isr-request", KIP343, **known, partition_epoch="same")}
-    assert done == "written"
-    assert only("store-isr-request", KIP343, **known, partition_epoch="smaller") == {
-        ("not written", "as before", "nothing", "none")
-    }
-    assert "COMPAT-1" in rules("store-isr-request", KIP343)
-
-
-def test_a_legacy_process_that_was_let_go_completes_and_ends() -> None:
-    let_go = {"process": "legacy", "wish": "INACTIVE"}
-    assert only("client-request", KIP343, **let_go, event="client-request") == {
-        ("refuses", "as before", "as before")
-    }
-    assert only("client-request", KIP343, **let_go, event="client-request-done", accepted="one") == {
-        ("completes, ends", "ended", "as before")
-    }
-    assert rules("client-request", KIP343, **let_go, event="client-request") == {"COMPAT-5"}
-
-
-def test_a_leader_is_moved_away_if_it_is_stopping() -> None:
-    known = {"partition": "known", "controller": "there is one", "other_member": "can lead"}
-    assert only("leader-move", KIP343, **known, leader="STOPPING") == {
-        ("none", "as before", "another leads, next leader epoch", "sends metadata")
-    }
-    assert only("leader-move", KIP343, **known, leader="ACTIVE") == {("none", "as before", "nothing", "none")}
-    assert "BSTATE-5" in rules("leader-move", KIP343, **known, leader="STOPPING")
-
-
-def test_registrations_of_the_shipped_form() -> None:
-    sound = {**ASKED, "cluster_id": "this", "feature": "in the range"}
-    second = {**sound, "registered": "unfenced", "incarnation": "another"}
-    assert {each[0] for each in only("broker-registration-request", SHIPPED, **second)} == {
-        "DUPLICATE_BROKER_REGISTRATION"
-    }
-    assert "REG-2" in rules("broker-registration-request", SHIPPED, **second)
-    again = {**sound, "registered": "fenced", "incarnation": "the registered one"}
-    assert only("broker-registration-request", SHIPPED, **again) == {
-        ("its broker epoch", "as before", "nothing", "none")
-    }
-    assert "REG-4" in rules("broker-registration-request", SHIPPED, **again)
-
-
-def test_heartbeats_of_the_shipped_form() -> None:
-    current = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "yes"}
-    unfenced = {**current, "wish": "none", "registered": "fenced", "partition": "leaderless", "session": "no"}
-    assert only("broker-heartbeat-request", SHIPPED, **unfenced) == {
-        (
-            "caught up, not fenced",
-            "unfenced, new session",
-            "unfenced, it leads, next leader epoch",
-            "none",
-        )
-    }
-    assert {"HBK-2", "HBK-7"} <= rules("broker-heartbeat-request", SHIPPED, **unfenced)
-    leaves = {**current, "registered": "unfenced", "wish": "to shut down"}
-    ((answer, broker, written, _),) = only(
-        "broker-heartbeat-request", SHIPPED, **leaves, partition="leads, another can"
-    )
-    assert answer == "caught up, not fenced"
-    assert broker == "unfenced, in controlled shutdown, session, may shut down once all have read"
-    assert written == "in controlled shutdown, another leads, next leader epoch, it leaves the ISR"
-    waits = {**current, "registered": "in controlled shutdown", "partition": "outside the ISR"}
-    ended = {
-        read: {each[0] for each in only("broker-heartbeat-request", SHIPPED, **waits, others_have_read=read)}
-        for read in ("no", "yes")
-    }
-    assert ended == {"no": {"caught up, not fenced"}, "yes": {"caught up, fenced, shall shut down"}}
-    assert "HBK-5" in rules("broker-heartbeat-request", SHIPPED, **waits)
-
-
-def test_alter_partition_in_the_order_of_its_checks() -> None:
-    sound = {**ASKED, "broker_epoch": "current", "partition": "known", "leader": "the sender"}
-    current = {**sound, "leader_epoch": "same", "partition_epoch": "same"}
-    fenced = {**current, "ISR": "grows by a fenced one"}
-    answers = {
-        version: {each[0] for each in only("alter-partition-request", SHIPPED, **fenced, version=version)}
-        for version in ("1", "3")
-    }
-    assert answers == {"1": {"OPERATION_NOT_ATTEMPTED"}, "3": {"INELIGIBLE_REPLICA"}}
-    assert "AISR-4" in rules("alter-partition-request", SHIPPED, **fenced)
-    (late,) = {
-        each[0]
-        for each in only(
-            "alter-partition-request", SHIPPED, **sound, leader_epoch="same", partition_epoch="smaller"
-        )
-    }
-    assert late == "INVALID_UPDATE_VERSION"
-    over = {**current, "ISR": "ends a reassignment away from the leader", "version": "3"}
-    ((answer, _, written, _),) = only("alter-partition-request", SHIPPED, **over)
-    assert answer == "NEW_LEADER_ELECTED"
-    assert written == "another leads, next leader epoch, ISR changes, reassignment ends"
-
-
-def test_which_forms_have_a_table() -> None:
-    assert forms_of("failover") == ("draft", "shipped")
-    assert forms_of("contact-lost") == ("draft",)
-    assert forms_of("vote-request") == ()
+def test_no_table_of_brokers_has_the_name_of_one_of_replicas() -> None:
     assert not {name for _, name in ALL} & set(TABLES)

@@ -9,11 +9,9 @@ from importlib import resources
 import pytest
 
 from kraftcheck.query.decision_table import DecisionTable, Other, holds
-from kraftcheck.systems.kinds import KINDS
+from kraftcheck.query.tables import BY_FORM
 
-TABLES = [
-    (form, table) for kind in KINDS for form, known in kind.query.load().items() for table in known.values()
-]
+TABLES = [(form, table) for form, known in BY_FORM.items() for table in known.values()]
 
 
 @pytest.mark.parametrize(
@@ -41,6 +39,7 @@ def test_later_words_replace_earlier_ones_and_templates_nest() -> None:
         state="{c}",
         event="{b}",
         read=lambda state, event: (state, event),
+        ask=lambda protocol, situation: None,
         words={"a": "no a", "b": "no b"},
         where=[({"a": "2", "c": "y"}, {"c": "because"})],
         never=[{"a": "1", "c": "y"}, {"d": "assumed", "a": "2", "c": "x"}],

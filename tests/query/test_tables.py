@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraftcheck.query.cover import cover
-from kraftcheck.query.replica_decisions import decide, rows
+from kraftcheck.query.decision_table import decide, rows
 from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, FollowerPreVote, Protocol
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kraftcheck.evidence.adapters import files
-from kraftcheck.evidence.adapters.generate import generate, switches_of
+from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.process import AdapterProcess
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
@@ -31,7 +31,7 @@ from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.scenario import of_replicas, shipped
-from kraftcheck.systems.variants import add_protocol_options, read_protocol
+from kraftcheck.systems.variants import add_protocol_options, read_protocol, switches_of
 from kraftcheck.traces import json_form
 
 EPILOG = """\

@@ -181,24 +181,24 @@ def _tests(rule: Rule) -> list[str]:
 
 def rule_as_json(rule: Rule) -> dict[str, Any]:
     """A rule with everything that is known of it, as JSON data."""
+    names = (
+        "id", "title", "when", "then", "source", "confidence", "variants", "protects", "note", "uncovered",
+        "unmutated",
+    )  # fmt: skip
     return {
-        "id": rule.id,
-        "title": rule.title,
-        "when": rule.when,
-        "then": rule.then,
-        "source": list(rule.source),
-        "confidence": rule.confidence,
-        "variants": list(rule.variants),
-        "protects": list(rule.protects),
-        "note": rule.note,
-        "uncovered": rule.uncovered,
-        "unmutated": rule.unmutated,
+        **_data(rule, names),
         "file": f"spec/{rule.file}",
         "code": list(citations.in_reference().get(rule.id, ())),
         "mutants": list(by_rule().get(rule.id, ())),
         "tests": _tests(rule),
         "production": evidence.in_production().rules.get(rule.id, 0),
     }
+
+
+def _data(value: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Some fields of an entry of the catalogue as JSON data, under the keys of its files."""
+    found = ((name, getattr(value, name)) for name in names)
+    return {name.removesuffix("_state"): list(x) if isinstance(x, tuple) else x for name, x in found}
 
 
 # Properties and transitions.
@@ -211,7 +211,8 @@ def _show_properties(arguments: argparse.Namespace) -> None:
             f"no property is or contains {' '.join(arguments.words)!r}; see 'rules --properties'."
         )
     if arguments.json:
-        data = {"properties": [_property_as_json(each) for each in found]}
+        names = ("id", "name", "kind", "statement", "rules", "mutation", "bounds")
+        data = {"properties": [_data(each, names) for each in found]}
         print(json.dumps(versioned("properties", data), indent=2))
         return
     out = console()
@@ -234,88 +235,53 @@ def _names_only_properties(words: list[str]) -> bool:
 def _property_matches(each: Property, words: list[str]) -> bool:
     if any(word.casefold() in (each.id.casefold(), each.name.casefold()) for word in words):
         return True
-    text = f"{each.name} {each.kind} {each.statement}".casefold()
-    return all(word.casefold() in text for word in words)
+    return _mentions(words, each.name, each.kind, each.statement)
 
 
-def _property_as_json(each: Property) -> dict[str, Any]:
-    return {
-        "id": each.id,
-        "name": each.name,
-        "kind": each.kind,
-        "statement": each.statement,
-        "rules": list(each.rules),
-        "mutation": each.mutation,
-        "bounds": each.bounds,
-    }
+def _mentions(words: list[str], *texts: str) -> bool:
+    whole = " ".join(texts).casefold()
+    return all(word.casefold() in whole for word in words)
 
 
 def _show_transitions(arguments: argparse.Namespace) -> None:
-    catalogue = spec.load()
-    found = [each for each in catalogue.transitions if _transition_matches(each, arguments.words)]
-    of_brokers = [each for each in catalogue.broker_transitions if _broker_matches(each, arguments.words)]
+    catalogue, words = spec.load(), arguments.words
+    found = [each for each in catalogue.transitions if _mentions(words, each.id, each.rule, each.cause)]
+    of_brokers = [
+        each for each in catalogue.broker_transitions if _mentions(words, each.id, each.goal, each.cause)
+    ]
     if not (found or of_brokers):
-        raise InputError(
-            f"no transition is or contains {' '.join(arguments.words)!r}; see 'rules --transitions'."
-        )
+        raise InputError(f"no transition is or contains {' '.join(words)!r}; see 'rules --transitions'.")
     if arguments.json:
-        data = [*map(_transition_as_json, found), *map(_broker_transition_as_json, of_brokers)]
+        ends = ("id", "table", "from_state", "to_state")
+        names = (*ends, "via", "epoch", "role", "rule", "cause", "kafka", "requires", "variants")
+        data = [_data(each, names) for each in found]
+        data += [_data(each, (*ends, "rules", "cause", "source")) for each in of_brokers]
         print(json.dumps(versioned("transitions", {"transitions": data}), indent=2))
         return
     out = console()
-    for table in dict.fromkeys(each.table for each in found):
-        rows = [each for each in found if each.table == table]
-        heading(out, f"V-SM={table} ({len(rows)})")
-        for each in rows:
-            via = f" via {each.via}" if each.via else ""
-            who = "" if each.role == "any" else f", {each.role}"
-            say(out, f"{each.from_state} → {each.to_state}{via}, {each.epoch} epoch{who}", "bold", indent=2)
-            say(out, each.cause, indent=4)
-            where = "" if each.kafka else "; not in Kafka"
-            say(out, f"{each.rule}{where}", "dim", indent=4)
-    for name in dict.fromkeys(each.table for each in of_brokers):
-        in_table = [each for each in of_brokers if each.table == name]
-        heading(out, f"{name} ({len(in_table)})")
-        for row in in_table:
-            say(out, f"{row.from_state} → {row.to_state}", "bold", indent=2)
-            say(out, row.cause, indent=4)
-            say(out, ", ".join(row.rules) or "no rule decides in the step", "dim", indent=4)
+    _print_transitions(out, [(f"V-SM={each.table}", *_of_replicas(each)) for each in found])
+    _print_transitions(out, [(each.table, *_of_brokers(each)) for each in of_brokers])
 
 
-def _broker_matches(each: BrokerTransition, words: list[str]) -> bool:
-    text = f"{each.id} {each.goal} {each.cause}".casefold()
-    return all(word.casefold() in text for word in words)
+def _of_replicas(each: Transition) -> tuple[str, str, str]:
+    """A transition, its cause and its rules, in words."""
+    via = f" via {each.via}" if each.via else ""
+    role = "" if each.role == "any" else f", {each.role}"
+    change = f"{each.from_state} → {each.to_state}{via}, {each.epoch} epoch{role}"
+    return change, each.cause, f"{each.rule}{'' if each.kafka else '; not in Kafka'}"
 
 
-def _broker_transition_as_json(each: BrokerTransition) -> dict[str, Any]:
-    return {
-        "id": each.id,
-        "table": each.table,
-        "from": each.from_state,
-        "to": each.to_state,
-        "rules": list(each.rules),
-        "cause": each.cause,
-        "source": list(each.source),
-    }
+def _of_brokers(each: BrokerTransition) -> tuple[str, str, str]:
+    rules = ", ".join(each.rules) or "no rule decides in the step"
+    return f"{each.from_state} → {each.to_state}", each.cause, rules
 
 
-def _transition_matches(each: Transition, words: list[str]) -> bool:
-    text = f"{each.id} {each.rule} {each.cause}".casefold()
-    return all(word.casefold() in text for word in words)
-
-
-def _transition_as_json(each: Transition) -> dict[str, Any]:
-    return {
-        "id": each.id,
-        "table": each.table,
-        "from": each.from_state,
-        "to": each.to_state,
-        "via": each.via,
-        "epoch": each.epoch,
-        "role": each.role,
-        "rule": each.rule,
-        "cause": each.cause,
-        "kafka": each.kafka,
-        "requires": list(each.requires),
-        "variants": list(each.variants),
-    }
+def _print_transitions(out: Console, rows: list[tuple[str, str, str, str]]) -> None:
+    """Print transitions, each with its table first, by table."""
+    for table in dict.fromkeys(row[0] for row in rows):
+        chosen = [row for row in rows if row[0] == table]
+        heading(out, f"{table} ({len(chosen)})")
+        for _, change, cause, rules in chosen:
+            say(out, change, "bold", indent=2)
+            say(out, cause, indent=4)
+            say(out, rules, "dim", indent=4)

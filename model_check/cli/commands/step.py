@@ -6,24 +6,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
 
 from kraftcheck import spec
-from kraftcheck.query import broker_decisions, broker_forms, broker_step, replica_decisions, table_text
+from kraftcheck.query import broker_forms, broker_step, table_text
 from kraftcheck.query.ask import START, Answer, ask, ask_next_poll, question, texts
-from kraftcheck.query.broker_tables import BROKER_TABLES, forms_of
-from kraftcheck.query.cover import Row
-from kraftcheck.query.decision_table import Decision, DecisionTable
+from kraftcheck.query.decision_table import rows
 from kraftcheck.query.replica_tables import TABLES
+from kraftcheck.query.tables import BY_FORM, REPLICAS, form_of_table, names_of_broker_tables
 from kraftcheck.reference.effects import Reply
 from kraftcheck.reference.events import Event
 from kraftcheck.reference.protocol import PRESETS, Protocol
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
-from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console, entry, heading, say
@@ -72,7 +70,7 @@ The short form is described in docs/short-form.md.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    of_brokers = ", ".join(broker_forms.names_of_tables())
+    of_brokers = ", ".join(names_of_broker_tables())
     parser.epilog = EPILOG.format(tables=", ".join(TABLES), broker_tables=of_brokers)
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
@@ -89,14 +87,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer. Raises InputError for a state or event that there cannot be."""
-    given: tuple[str, str] | None = None
-    if arguments.replica is not None and arguments.event is not None and arguments.table is None:
-        given = texts(arguments.replica, arguments.event)
     if arguments.table is not None:
         _show_table(arguments)
         return 0
+    given: tuple[str, str] | None = None
+    if arguments.replica is not None and arguments.event is not None:
+        given = texts(arguments.replica, arguments.event)
     if broker_step.is_about_brokers(given[0] if given else arguments.replica or ""):
-        return _ask_brokers(arguments, given)
+        _ask_brokers(arguments, given)
+    else:
+        _ask_replica(arguments, given)
+    return 0
+
+
+# A replica.
+
+
+def _ask_replica(arguments: argparse.Namespace, given: tuple[str, str] | None) -> None:
+    """Answer a question about a replica, given in two texts. Raises InputError."""
     if given is None:
         raise InputError(_NEEDED)
     if not given[0].strip():
@@ -109,14 +117,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         data = {"protocol": codec.encode(protocol, Protocol), "steps": _as_json(answers)}
         print(json.dumps(versioned("steps", data), indent=2))
-        return 0
+        return
     out = console()
     for answer in answers:
         _print_answer(out, answer, verbose=arguments.verbose)
     if assumed:
         out.print(Text())
         say(out, "Assumed: the replica awaits this response. Say 'awaiting=none' in REPLICA if it does not.")
-    return 0
 
 
 def _protocol_of_replicas(arguments: argparse.Namespace, what: str) -> Protocol:
@@ -129,47 +136,6 @@ def _protocol_of_replicas(arguments: argparse.Namespace, what: str) -> Protocol:
             f"not --protocol {arguments.protocol!r}."
         )
     return read_protocol(arguments.protocol or DEFAULT, arguments.settings)
-
-
-# Brokers and their controller.
-
-
-def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -> int:
-    """Answer a question about the controller or a broker, given in two texts. Raises InputError."""
-    if given is None or not given[1].strip():
-        raise InputError("step of a broker or the controller takes STATE and EVENT; EVENT is missing.")
-    if arguments.poll:
-        raise InputError("step of a broker or the controller takes STATE and EVENT, without --poll.")
-    before = broker_step.parse_state(given[0])
-    event = broker_step.parse_event(given[1], before)
-    form, says = broker_forms.of_question(arguments.protocol, before, event)
-    protocol = broker_forms.read_protocol(form, arguments.settings)
-    outcome = broker_step.answer(protocol, before, event)
-    if arguments.json:
-        data = broker_step.as_json(protocol, event, outcome)
-        print(json.dumps(versioned("broker-step", data), indent=2))
-        return 0
-    out = console()
-    draft = protocol.is_draft
-    heading(out, "Question")
-    entry(out, "state", broker_short.describe(before, draft=draft))
-    entry(out, "event", broker_short.describe(event, draft=draft))
-    entry(out, "protocol", " ".join([f"{form}, as {says} says", *arguments.settings]))
-    heading(out, "State afterwards")
-    changed = "bold yellow" if outcome.state != before else ""
-    entry(out, "state", broker_short.describe(outcome.state, draft=draft), changed)
-    heading(out, "Effects, in order")
-    names = [f"{number}. {name_of(type(effect))}" for number, effect in enumerate(outcome.effects, start=1)]
-    column = max(map(len, names), default=0) + 4
-    for name, effect in zip(names, outcome.effects, strict=True):
-        entry(out, name, broker_short.fields_text(effect, draft=draft), column=column)
-    if not outcome.effects:
-        say(out, "none", indent=2)
-    _print_rules(out, outcome.rules, verbose=arguments.verbose)
-    return 0
-
-
-# One question.
 
 
 def _as_json(answers: list[Answer]) -> list[dict[str, Any]]:
@@ -189,8 +155,10 @@ def _as_json(answers: list[Answer]) -> list[dict[str, Any]]:
 
 
 def _print_answer(out: Console, answer: Answer, *, verbose: bool) -> None:
-    _print_question(out, answer)
-    outcome = answer.outcome
+    event, outcome = answer.event, answer.outcome
+    heading(out, "Question")
+    entry(out, "replica", print_replica(answer.before))
+    entry(out, "event", event if isinstance(event, str) else print_event(event, answer.before))
     heading(out, "Answer")
     replies = [effect for effect in outcome.effects if isinstance(effect, Reply)]
     for reply in replies:
@@ -203,20 +171,52 @@ def _print_answer(out: Console, answer: Answer, *, verbose: bool) -> None:
     for change in fields.compare(answer.before, outcome.replica):
         text = f"{change.before} -> {change.after}" if change.changed else change.after
         entry(out, change.name, text, "bold yellow" if change.changed else "", column=20)
-    heading(out, "Effects, in order")
-    for number, effect in enumerate(outcome.effects, start=1):
-        label, text = describe_effect(effect)
-        entry(out, f"{number}. {label}", text, column=18)
-    if not outcome.effects:
-        say(out, "none", indent=2)
+    _print_effects(out, list(map(describe_effect, outcome.effects)), column=18)
     _print_rules(out, outcome.rules, verbose=verbose)
 
 
-def _print_question(out: Console, answer: Answer) -> None:
+# Brokers and their controller.
+
+
+def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -> None:
+    """Answer a question about the controller or a broker, given in two texts. Raises InputError."""
+    if given is None or not given[1].strip():
+        raise InputError("step of a broker or the controller takes STATE and EVENT; EVENT is missing.")
+    if arguments.poll:
+        raise InputError("step of a broker or the controller takes STATE and EVENT, without --poll.")
+    before = broker_step.parse_state(given[0])
+    event = broker_step.parse_event(given[1], before)
+    form, says = broker_forms.of_question(arguments.protocol, before, event)
+    protocol = broker_forms.read_protocol(form, arguments.settings)
+    outcome = broker_step.answer(protocol, before, event)
+    if arguments.json:
+        data = broker_step.as_json(protocol, event, outcome)
+        print(json.dumps(versioned("broker-step", data), indent=2))
+        return
+    out = console()
+    draft = protocol.is_draft
     heading(out, "Question")
-    entry(out, "replica", print_replica(answer.before))
-    event = answer.event
-    entry(out, "event", event if isinstance(event, str) else print_event(event, answer.before))
+    entry(out, "state", broker_short.describe(before, draft=draft))
+    entry(out, "event", broker_short.describe(event, draft=draft))
+    entry(out, "protocol", " ".join([f"{form}, as {says} says", *arguments.settings]))
+    heading(out, "State afterwards")
+    changed = "bold yellow" if outcome.state != before else ""
+    entry(out, "state", broker_short.describe(outcome.state, draft=draft), changed)
+    named = [(name_of(type(each)), broker_short.fields_text(each, draft=draft)) for each in outcome.effects]
+    column = max((len(f"{number}. {name}") for number, (name, _) in enumerate(named, start=1)), default=0) + 4
+    _print_effects(out, named, column=column)
+    _print_rules(out, outcome.rules, verbose=arguments.verbose)
+
+
+# Both.
+
+
+def _print_effects(out: Console, effects: Sequence[tuple[str, str]], *, column: int) -> None:
+    heading(out, "Effects, in order")
+    for number, (name, text) in enumerate(effects, start=1):
+        entry(out, f"{number}. {name}", text, column=column)
+    if not effects:
+        say(out, "none", indent=2)
 
 
 def _print_rules(out: Console, rules: tuple[str, ...], *, verbose: bool) -> None:
@@ -248,43 +248,31 @@ def _show_table(arguments: argparse.Namespace) -> None:
         if arguments.protocol not in FORMS:
             read_protocol(arguments.protocol or DEFAULT, arguments.settings)
         _list_tables(as_json=arguments.json)
-    elif name in TABLES:
-        rows = replica_decisions.rows(TABLES[name], _protocol_of_replicas(arguments, f"--table '{name}'"))
-        _print_table(arguments, TABLES[name], rows, arguments.protocol or DEFAULT)
-    elif forms_of(name):
-        form = broker_forms.of_table(name, arguments.protocol)
-        table = BROKER_TABLES[form][name]
-        found = broker_decisions.rows(table, broker_forms.read_protocol(form, arguments.settings))
-        _print_table(arguments, table, found, form)
+        return
+    form = form_of_table(name, arguments.protocol)
+    table = BY_FORM[form][name]
+    if form == REPLICAS:
+        found = rows(table, _protocol_of_replicas(arguments, f"--table '{name}'"))
     else:
-        known = (*TABLES, *broker_forms.names_of_tables())
-        hint = did_you_mean(name, known) or "."
-        raise InputError(f"--table {name!r}: expected one of {', '.join(known)}{hint}")
-
-
-def _print_table(
-    arguments: argparse.Namespace, table: DecisionTable[Any], rows: Sequence[Row[Decision]], preset: str
-) -> None:
-    protocol = " ".join([preset, *arguments.settings])
+        found = rows(table, broker_forms.read_protocol(form, arguments.settings))
+    preset = arguments.protocol or DEFAULT if form == REPLICAS else form
+    title = " ".join([preset, *arguments.settings])
     if arguments.json:
-        data = {"protocol": protocol, **table_text.as_json(table, rows)}
+        data = {"protocol": title, **table_text.as_json(table, found)}
         print(json.dumps(versioned("decision-table", data), indent=2))
     else:
-        table_text.print_table(console(), table, rows, protocol)
+        table_text.print_table(console(), table, found, title)
 
 
 def _list_tables(*, as_json: bool) -> None:
-    groups: dict[str, Mapping[str, DecisionTable[Any]]] = {"": TABLES}
-    for form, known in BROKER_TABLES.items():
-        groups[f"Brokers and their controller, --protocol {form}"] = known
     if as_json:
-        listed = {name: table.about for known in groups.values() for name, table in known.items()}
+        listed = {name: table.about for known in BY_FORM.values() for name, table in known.items()}
         print(json.dumps(versioned("decision-tables", {"tables": listed}), indent=2))
         return
     out = console()
-    column = max(len(name) for known in groups.values() for name in known) + 4
-    for title, known in groups.items():
-        if title:
-            heading(out, title)
+    column = max(len(name) for known in BY_FORM.values() for name in known) + 4
+    for form, known in BY_FORM.items():
+        if form != REPLICAS:
+            heading(out, f"Brokers and their controller, --protocol {form}")
         for name, table in known.items():
             entry(out, name, table.about, column=column)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from random import Random
 from typing import cast
 
 from kraftcheck.evidence.adapters.extract import sequences
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.evidence.adapters.witness import Witness, deed, witnesses
-from kraftcheck.reference.frozen import field_types
-from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
@@ -137,13 +134,3 @@ def _add(
             found.deeds |= deeds
         else:
             found.left_out[f"{name}, replica {system.identities[component].id}"] = NO_WAY
-
-
-def switches_of(protocol: Protocol, preset: Protocol) -> dict[str, str | bool | int]:
-    """The switches in which ``protocol`` differs from ``preset``, as scenarios write them."""
-    found: dict[str, str | bool | int] = {}
-    for name in field_types(Protocol):
-        value = getattr(protocol, name)
-        if value != getattr(preset, name):
-            found[name.replace("_", "-")] = value.value if isinstance(value, Enum) else value
-    return found

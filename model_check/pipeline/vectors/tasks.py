@@ -17,7 +17,7 @@ from kraftcheck.systems import scenario as scenarios
 from kraftcheck.systems.kinds import KINDS, kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.vectors import form
-from kraftcheck.vectors.candidate import Candidate, Candidates
+from kraftcheck.vectors.candidates import Candidate, Candidates
 
 SCENARIO = "scenario"
 
@@ -103,5 +103,5 @@ def _smallest(candidates: Iterator[Candidate], keep: int | None) -> Iterator[Can
 def _candidates(task: Task, max_states: int) -> Iterator[Candidate]:
     nodes: Candidates = next(each for each in KINDS if each.name == task.model).vectors.load()
     if task.scenario is None:
-        return nodes.of_task(task.kind, task.name)
+        return nodes.beyond()[task.kind, task.name]()
     return nodes.of_scenario(scenarios.from_data(task.scenario, task.name), max_states)

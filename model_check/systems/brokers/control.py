@@ -36,6 +36,7 @@ from kraftcheck.reference.brokers.messages import (
 from kraftcheck.reference.brokers.transitions import taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import control_checks, shutdown_checks, time
+from kraftcheck.systems.brokers.controller_step import ControllerStep
 from kraftcheck.systems.brokers.history import Declared, HeartbeatAccepted, Label
 from kraftcheck.systems.brokers.network import (
     CONTROLLER,
@@ -49,7 +50,7 @@ from kraftcheck.systems.brokers.network import (
     StoreRegistration,
 )
 from kraftcheck.systems.brokers.places import Control
-from kraftcheck.systems.brokers.step import Action, Execution, Step
+from kraftcheck.systems.brokers.step import Action, Execution, Step, session_ends
 from kraftcheck.systems.brokers.wiring import Wiring
 
 
@@ -95,8 +96,7 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
                 continue
             if wiring.protects_last_isr_member and _is_last_member(control, broker):
                 continue
-            action = Action("timeout", CONTROLLER, f"of broker {broker}")
-            yield from _if_anything(wiring, control, SessionExpired(broker), action, expiry)
+            yield from _if_anything(wiring, control, SessionExpired(broker), session_ends(broker), expiry)
     failover = wiring.price("failovers")
     if failover is not None:
         for node in wiring.nodes:
@@ -171,12 +171,11 @@ def _run(
     goals: list[str] = []
     for event in events:
         outcome = wiring.ask(controller, event)
-        broken += control_checks.violations(wiring, controller, event, outcome)
-        broken += shutdown_checks.violations(wiring, leaving, controller, event, outcome)
-        goals += shutdown_checks.goals(leaving, controller, event, outcome)
-        leaving = shutdown_checks.leaving_after(wiring, leaving, event, outcome)
-        goals += control_checks.goals(controller, event, outcome.effects)
+        step = ControllerStep(wiring.protocol, controller, event, outcome, leaving, wiring.hand_over_survives)
+        broken += control_checks.violations(step)
+        goals += control_checks.goals(step)
         goals += [change.goal for change in taken(wiring.protocol, controller, event, outcome.state)]
+        leaving = shutdown_checks.leaving_after(step)
         effects += outcome.effects
         rules += [rule for rule in outcome.rules if rule not in rules]
         controller = outcome.state

@@ -6,77 +6,73 @@ from collections.abc import Iterator
 
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
-from kraftcheck.reference.brokers.effects import (
-    BrokerDeclared,
-    BrokerFenced,
-    ControllerEffect,
-    PartitionChanged,
-    Reply,
-    Tell,
-)
+from kraftcheck.reference.brokers.effects import BrokerDeclared, BrokerFenced, PartitionChanged, Reply, Tell
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
-from kraftcheck.reference.brokers.events import ControllerEvent, Failover, RequestReceived, StoreIsrReceived
+from kraftcheck.reference.brokers.events import Failover
 from kraftcheck.reference.brokers.messages import (
-    AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerState,
-    IsrChangeRequest,
     IsrChangeResponse,
     MetadataHeartbeatRequest,
 )
 from kraftcheck.reference.brokers.partition import Partition
-from kraftcheck.reference.brokers.step import ControllerOutcome
-from kraftcheck.systems.brokers import isr_checks, names, registration_checks
-from kraftcheck.systems.brokers.wiring import Wiring
+from kraftcheck.systems.brokers import isr_checks, names, registration_checks, shutdown_checks
+from kraftcheck.systems.brokers.controller_step import ControllerStep, key_of, partitions_of, unfenced
 
 
-def violations(
-    wiring: Wiring, before: Controller, event: ControllerEvent, outcome: ControllerOutcome
-) -> Iterator[str]:
+def violations(step: ControllerStep) -> Iterator[str]:
     """The properties that a step of the controller violates."""
-    after = outcome.state
-    request = event.request if isinstance(event, RequestReceived) else None
-    if isinstance(request, MetadataHeartbeatRequest):
-        known = views.remembered(before, request.broker).incarnation
-        if known is not None and request.incarnation < known and after != before:
-            yield names.INCARNATION_MONOTONE
-    if isinstance(event, RequestReceived) and isinstance(request, IsrChangeRequest | AlterPartitionRequest):
-        yield from isr_checks.violations(wiring.protocol, before, event, request, outcome)
-    elif isinstance(event, StoreIsrReceived):
-        yield from isr_checks.of_store_write(before, event, after)
-    if not all(map(_is_well_formed, after.durable.partitions)):
+    if not _is_incarnation_monotone(step):
+        yield names.INCARNATION_MONOTONE
+    yield from isr_checks.violations(step)
+    if not all(map(_is_well_formed, step.after.durable.partitions)):
         yield names.ISR_WELL_FORMED
-    if any(_shows_inactive(after, effect) for effect in outcome.effects) or _has_fenced_member(after):
+    if _shows_inactive(step) or _has_fenced_member(step.after):
         yield names.INACTIVE_INVISIBLE
-    if isinstance(after.durable, Store) and after.active is not None:
-        visible = {each.broker for each in views.visible_brokers(after)}
-        legacy = {each.broker for each in after.durable.registrations if each.version == LEGACY_VERSION}
-        if not legacy <= visible:
-            yield names.LEGACY_ACTIVE
-    yield from registration_checks.violations(wiring.protocol, before, event, outcome)
+    if not _are_legacy_active(step.after):
+        yield names.LEGACY_ACTIVE
+    yield from registration_checks.violations(step)
+    yield from shutdown_checks.violations(step)
+
+
+def _is_incarnation_monotone(step: ControllerStep) -> bool:
+    """A heartbeat of an earlier incarnation than the remembered one changes nothing."""
+    request = step.request
+    if not isinstance(request, MetadataHeartbeatRequest):
+        return True
+    known = views.remembered(step.before, request.broker).incarnation
+    return known is None or request.incarnation >= known or step.after == step.before
 
 
 def _is_well_formed(partition: Partition) -> bool:
+    """An ISR has members, all of them replicas, and the leader is one of them."""
     isr = set(partition.isr)
     led = partition.leader is None or partition.leader in isr
     return bool(isr) and led and isr <= set(partition.replicas)
 
 
-# Brokers.
+def _are_legacy_active(after: Controller) -> bool:
+    """An active controller of the draft shows every legacy broker."""
+    if not isinstance(after.durable, Store) or after.active is None:
+        return True
+    return _legacy(after.durable) <= {each.broker for each in views.visible_brokers(after)}
 
 
-def _shows_inactive(after: Controller, effect: ControllerEffect) -> bool:
+def _legacy(store: Store) -> set[int]:
+    return {each.broker for each in store.registrations if each.version == LEGACY_VERSION}
+
+
+def _shows_inactive(step: ControllerStep) -> bool:
     """Whether metadata shows a broker that is inactive or fenced, or that the controller does not know."""
-    if not isinstance(effect, Tell):
-        return False
-    durable = after.durable
+    durable = step.after.durable
     if isinstance(durable, MetadataLog):
-        shown = {each.broker for each in durable.registrations if not each.fenced}
+        shown = unfenced(durable)
     else:
         # A broker without a kept state is inactive (BSTATE-1).
-        shown = {each.broker for each in after.brokers if each.state is not BrokerState.INACTIVE}
-        shown |= {each.broker for each in durable.registrations if each.version == LEGACY_VERSION}
-    return not {each.broker for each in effect.update.brokers} <= shown
+        shown = {each.broker for each in step.after.brokers if each.state is not BrokerState.INACTIVE}
+        shown |= _legacy(durable)
+    updates = (each.update for each in step.outcome.effects if isinstance(each, Tell))
+    return any(not {each.broker for each in update.brokers} <= shown for update in updates)
 
 
 def _has_fenced_member(after: Controller) -> bool:
@@ -93,20 +89,19 @@ def _has_fenced_member(after: Controller) -> bool:
 # Goals.
 
 
-def goals(before: Controller, event: ControllerEvent, effects: tuple[ControllerEffect, ...]) -> Iterator[str]:
+def goals(step: ControllerStep) -> Iterator[str]:
     """The goals that a step of the controller reaches."""
-    if isinstance(event, Failover):
+    yield from shutdown_checks.goals(step)
+    if isinstance(step.event, Failover):
         yield names.GOAL_FAILOVER
-    for effect in effects:
+    for effect in step.outcome.effects:
         if isinstance(effect, BrokerDeclared):
             inactive = effect.state is BrokerState.INACTIVE
             yield names.GOAL_DECLARED if inactive else names.GOAL_BACK
         elif isinstance(effect, BrokerFenced):
             yield names.GOAL_DECLARED if effect.fenced else names.GOAL_BACK
         elif isinstance(effect, PartitionChanged):
-            led = {(each.topic, each.index): each.leader for each in before.durable.partitions}
-            changed = effect.partition
-            if led.get((changed.topic, changed.index)) != changed.leader:
+            if partitions_of(step.before)[key_of(effect.partition)].leader != effect.partition.leader:
                 yield names.GOAL_LEADER_CHANGED
         elif isinstance(effect, Reply):
             yield from _goals_of_answer(effect)

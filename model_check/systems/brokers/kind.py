@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from kraftcheck.engine.system import GlobalState, Outcome
 from kraftcheck.reference.brokers.configuration import problems
 from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
 from kraftcheck.reference.config import Problem
@@ -22,7 +21,7 @@ from kraftcheck.systems.brokers.step import Step
 from kraftcheck.systems.brokers.switches import BrokerVariants
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.brokers.wiring import Wiring
-from kraftcheck.systems.guards import Guard, guards_of_brokers
+from kraftcheck.systems.guards import guards_of_brokers
 from kraftcheck.systems.kind import Kind, Part, Run, Words
 
 
@@ -53,14 +52,13 @@ class Brokers(Kind):
     files = FILES
     liveness = BrokerLiveness()
     variants = BrokerVariants()
-    query = Part("query.broker_tables:BROKER_TABLES")
-    vectors = Part("vectors.brokers:BROKERS")
+    vectors = Part("vectors.candidates:BROKERS")
     tlc = Part("tlc.brokers:BROKERS")
 
-    def build(
-        self, scenario: BrokerScenario, where: str | None = None, *, absorbs: bool = False
-    ) -> BrokerSystem:
-        return build(scenario, where, absorbs=absorbs)
+    build = staticmethod(build)
+    explain = staticmethod(explain.explain)
+    guards = staticmethod(guards_of_brokers)
+    covered = staticmethod(coverage.covered)
 
     def runs(self, step: Step, local: Control | Machine | Time) -> tuple[Run, ...]:
         done = step.execution
@@ -68,23 +66,6 @@ class Brokers(Kind):
             return ()
         short = self.words.short_events(done.events, local)
         return (Run(step.starts, done.events, short, done.rules, done.effects, len(done.effects)),)
-
-    def explain(
-        self,
-        system: BrokerSystem,
-        violated: str,
-        before: GlobalState,
-        after: GlobalState,
-        outcome: Outcome | None,
-        run: Run | None,
-    ) -> tuple[str, ...]:
-        return explain.explain(system, violated, before, after, outcome, run)
-
-    def guards(self) -> Mapping[str, Guard]:
-        return guards_of_brokers()
-
-    def covered(self, step: Step) -> Iterator[tuple[str, str]]:
-        return coverage.covered(step)
 
     def to_cover(self, systems: Sequence[BrokerSystem]) -> Mapping[str, Sequence[str]]:
         return coverage.to_cover({system.wiring.protocol for system in systems})

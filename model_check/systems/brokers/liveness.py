@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from kraftcheck.engine.cycles import Strength
 from kraftcheck.engine.liveness import Fairness, Lasso, lassos
@@ -27,11 +27,11 @@ from kraftcheck.systems.brokers.build import UNBOUNDED
 from kraftcheck.systems.brokers.control import awaited
 from kraftcheck.systems.brokers.network import CONTROLLER, InFlight, Payload
 from kraftcheck.systems.brokers.places import Machine
-from kraftcheck.systems.brokers.scenario import BrokerScenario, Eventually
-from kraftcheck.systems.brokers.step import Action
+from kraftcheck.systems.brokers.scenario import Eventually
+from kraftcheck.systems.brokers.step import Action, finds_controller, session_ends
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of, machines
 from kraftcheck.systems.brokers.wiring import Wiring
-from kraftcheck.systems.kind import Judged, kept_open
+from kraftcheck.systems.kind import Judged, Liveness, kept_open
 
 if TYPE_CHECKING:
     from kraftcheck.engine.graph import Graph
@@ -42,7 +42,6 @@ _TIMERS = (
     "heartbeat", "register", "read metadata", "contact lost", "tick", "leader moves",
     "client's request is done", "proposes ISRs again",
 )  # fmt: skip
-_FINDS, _ENDS = "finds the controller", "timeout"
 
 
 def _runs(machine: Machine) -> bool:
@@ -101,11 +100,8 @@ GOALS: dict[str, Callable[[Wiring, int, GlobalState], bool]] = {
 }
 
 
-class BrokerLiveness:
+class BrokerLiveness(Liveness):
     """See :class:`kraftcheck.systems.kind.Liveness`."""
-
-    def representative(self, system: BrokerSystem, scenario: BrokerScenario) -> Represent | None:
-        return None
 
     def judge(
         self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
@@ -130,14 +126,6 @@ class BrokerLiveness:
             when = None if wanted.form == "eventually" else ~reached
             yield from lassos(graph, reached, fairness, when=when, budgets=budgets, owed=_owed)
 
-    def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
-        return begin == end
-
-    def with_room(
-        self, system: BrokerSystem, scenario: BrokerScenario, path: Any, initial: int
-    ) -> tuple[BrokerSystem, BrokerScenario]:
-        return system, scenario
-
 
 def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
     found: list[Fairness] = []
@@ -149,12 +137,11 @@ def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:
                     found += [_deliveries(place, other, kind, strength) for kind in get_args(Payload)]
     if wanted.fairness.timers != "none":
         strength = Strength(wanted.fairness.timers)
-        found += [_timer(place, kind, None, strength) for place in system.places for kind in _TIMERS]
-        brokers = sorted(set(system.wiring.ids))
-        found += [_timer(CONTROLLER, _ENDS, f"of broker {broker}", strength) for broker in brokers]
+        timers = [Action(kind, place) for place in system.places for kind in _TIMERS]
+        timers += [session_ends(broker) for broker in sorted(set(system.wiring.ids))]
         # A process chooses the node that it asks at random: each one again and again.
-        nodes = [f"node {node}" for node in system.wiring.nodes]
-        found += [_timer(place, _FINDS, node, strength) for place in system.places for node in nodes]
+        timers += [finds_controller(place, node) for place in system.places for node in system.wiring.nodes]
+        found += [_timer(each, strength) for each in timers]
     return found
 
 
@@ -171,10 +158,9 @@ def _owed(state: GlobalState, step: UnpaidStep) -> bool:
     """
     action = cast(Action, step.action)
     if action.place == CONTROLLER:
-        linked = _linked(state)
-        brokers = [each for each, _ in linked if action.detail == f"of broker {each}"]
-        heard = awaited(control_of(state), brokers[0]) if brokers else None
-        return heard is None or heard not in {process.incarnation for _, process in linked}
+        assert action.subject is not None
+        heard = awaited(control_of(state), action.subject)
+        return heard is None or heard not in {process.incarnation for _, process in _linked(state)}
     return cast(Machine, state.locals[step.step.component]).cut
 
 
@@ -190,10 +176,9 @@ def _deliveries(source: str, destination: str, kind: type, strength: Strength) -
     return Fairness(f"{kind.__name__} {source}→{destination} arrives", strength, matches)
 
 
-def _timer(place: str, kind: str, detail: str | None, strength: Strength) -> Fairness:
+def _timer(timer: Action, strength: Strength) -> Fairness:
     def matches(step: PathStep, action: Hashable) -> bool:
-        if not isinstance(action, Action) or (action.kind, action.place) != (kind, place):
-            return False
-        return detail is None or action.detail == detail
+        named = isinstance(action, Action) and (action.kind, action.place, action.subject)
+        return named == (timer.kind, timer.place, timer.subject)
 
-    return Fairness(f"{kind} at {place}" + (f" ({detail})" if detail else ""), strength, matches)
+    return Fairness(str(timer), strength, matches)

@@ -65,7 +65,7 @@ from kraftcheck.systems.brokers.network import (
     StoreRegistration,
 )
 from kraftcheck.systems.brokers.places import Machine
-from kraftcheck.systems.brokers.step import Action, Execution, Step
+from kraftcheck.systems.brokers.step import Action, Execution, Step, finds_controller
 from kraftcheck.systems.brokers.wiring import Name, Wiring
 
 #: How many incarnation ids of the shipped form a machine has: one for each process that may start on it.
@@ -168,31 +168,31 @@ def _start_registered(
 def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
     place = wiring.places[component]
 
-    def offer(event: BrokerEvent, kind: str, detail: str = "", costs: tuple[int, ...] = ()) -> Iterator[Step]:
-        found = run(wiring, component, machine, (event,), Action(kind, place, detail), costs)
+    def offer(event: BrokerEvent, action: Action, costs: tuple[int, ...] = ()) -> Iterator[Step]:
+        found = run(wiring, component, machine, (event,), action, costs)
         assert found.execution is not None
         if found.outcome.local != machine or found.execution.effects:
             yield found
 
-    yield from offer(HeartbeatDue(), "heartbeat")
+    yield from offer(HeartbeatDue(), Action("heartbeat", place))
     if not wiring.is_draft:
-        yield from offer(RegistrationDue(), "register")
+        yield from offer(RegistrationDue(), Action("register", place))
         if not (machine.reads or machine.cut):
             sent = InFlight(place, CONTROLLER, ReadMetadata(), sender=Process(broker.id, broker.incarnation))
             yield Step(Outcome(Action("read metadata", place), replace(machine, reads=True), sends=(sent,)))
     elif not wiring.is_timed:
         price = wiring.price("contact_losses")
         if price is not None and (machine.cut or not wiring.silent_only):
-            yield from offer(ContactLost(), "contact lost", costs=price)
+            yield from offer(ContactLost(), Action("contact lost", place), price)
     if broker.controller is None:
         for node in wiring.nodes:
-            yield from offer(ControllerFound(node), "finds the controller", f"node {node}")
+            yield from offer(ControllerFound(node), finds_controller(place, node))
     price = wiring.price("request_timeouts")
     if price is not None:
         for api in broker.awaiting:
-            yield from offer(RequestTimedOut(api), "request timed out", api.value, price)
-    yield from offer(ClientRequestDone(), "client's request is done")
-    yield from offer(IsrWished(()), "proposes ISRs again")
+            yield from offer(RequestTimedOut(api), Action("request timed out", place, api.value), price)
+    yield from offer(ClientRequestDone(), Action("client's request is done", place))
+    yield from offer(IsrWished(()), Action("proposes ISRs again", place))
 
 
 def _requested(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:

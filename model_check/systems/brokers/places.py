@@ -11,7 +11,7 @@ from kraftcheck.systems.brokers.network import Record
 class Control(Frozen):
     """The controller, whichever node is active. ``homes``: the place of the process with an incarnation id
     (the draft, in which the store gives these ids). ``silent``: the incarnations that have ended or are cut
-    off, if time-outs depend on it. ``leaving``: see :mod:`kraftcheck.systems.brokers.shutdown_checks`.
+    off, if time-outs depend on it. ``leaving``: see :mod:`kraftcheck.systems.brokers.controller_step`.
     ``left``, ``turn``, ``moves``: see :class:`Time`.
     """
 

@@ -141,20 +141,18 @@ class BrokerSystem:
 
     def _matters(self, label: Label) -> bool:
         """Whether a property that this scenario checks depends on ``label``."""
-        judged = self._judged
-        briefly = self._serves_at_most is not None
-        if isinstance(label, histories.HeartbeatAccepted):
-            return bool(judged & {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}) or (
-                names.INACTIVE_BEFORE_FENCED in judged
-            )
-        if isinstance(label, histories.HeartbeatAnswered):
-            return names.INACTIVE_BEFORE_FENCED in judged
-        if isinstance(label, histories.Declared | histories.Started | histories.Ended):
-            return briefly or names.INACTIVE_BEFORE_FENCED in judged
-        if isinstance(label, histories.Served):
-            return briefly or (label.without_controller and names.INACTIVE_BEFORE_FENCED in judged)
-        of_data = isinstance(label, histories.Committed | histories.Crashed | histories.LaterProcessLeads)
-        return of_data or briefly
+        before_fenced = names.INACTIVE_BEFORE_FENCED in self._judged
+        match label:
+            case histories.Committed() | histories.Crashed() | histories.LaterProcessLeads():
+                return True
+            case histories.HeartbeatAccepted():
+                monotone = {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}
+                return before_fenced or bool(self._judged & monotone)
+            case histories.HeartbeatAnswered():
+                return before_fenced
+            case histories.Served(without_controller=False) | histories.TickEnded():
+                return self._serves_at_most is not None
+        return before_fenced or self._serves_at_most is not None
 
     def within(self, component: int, local: Hashable) -> bool:
         """Always: budgets bound the steps."""

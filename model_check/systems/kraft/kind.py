@@ -112,8 +112,7 @@ class Replicas(Kind):
     files = FILES
     liveness = KRaftLiveness()
     variants = KRaftVariants()
-    query = Part("query.replica_tables:BY_FORM")
-    vectors = Part("vectors.replicas:REPLICAS")
+    vectors = Part("vectors.candidates:REPLICAS")
     tlc = Part("tlc.replicas:REPLICAS")
 
     def guards(self) -> Mapping[str, Guard]:

@@ -16,14 +16,14 @@ from kraftcheck.reference.brokers.messages import (
     IsrProposal,
     MetadataHeartbeatRequest,
 )
-from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from kraftcheck.reference.brokers.step import step
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
-from kraftcheck.vectors import broker_situations, files, form, malformed
-from kraftcheck.vectors.broker_vector import decode_protocol, encode_protocol, of_step, tier_of
+from kraftcheck.vectors import broker_situations, form, malformed
 from kraftcheck.vectors.outcomes import features, outcomes
+from kraftcheck.vectors.vector import decode_protocol, difference, encode_protocol, of_step, tier_of
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def some() -> list[dict[str, Any]]:
 def test_a_scenario_gives_steps_that_the_reference_repeats(some: list[dict[str, Any]]) -> None:
     assert {each["node"] for each in some} == {form.CONTROLLER, form.BROKER}
     for each in some:
-        assert files.difference(each, "vector") is None
+        assert difference(each, "vector") is None
         assert each["hash"] == form.digest(form.content(each))
 
 
@@ -50,7 +50,7 @@ def test_what_the_engine_asks_is_told(some: list[dict[str, Any]]) -> None:
 def test_a_changed_vector_is_contradicted(some: list[dict[str, Any]]) -> None:
     refused = next(each for each in some if "HEARTBEAT-9" in form.rules(each))
     refused["outcome"]["effects"] = []
-    assert (files.difference(refused, "vector") or "").startswith(
+    assert (difference(refused, "vector") or "").startswith(
         'vector.outcome.effects[0]: the vector has "nothing", the reference has {'
     )
 
@@ -73,7 +73,7 @@ def test_a_changed_vector_is_contradicted(some: list[dict[str, Any]]) -> None:
 def test_what_is_no_vector_of_brokers_is_refused(change: dict[str, Any], says: str) -> None:
     found = next(broker_situations.asked(KIP343))
     with pytest.raises(InputError) as refused:
-        files.difference({**of_step(found), **change}, "vector")
+        difference({**of_step(found), **change}, "vector")
     assert says in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -81,7 +81,7 @@ def test_the_protocol_of_a_vector_is_read_as_it_was_written() -> None:
     found = broker_situations.protocols()
     assert len(set(found.values())) == len(found)
     for protocol in found.values():
-        assert decode_protocol(encode_protocol(protocol), "vector") == protocol
+        assert decode_protocol(encode_protocol(protocol), "vector", BrokerProtocol) == protocol
     tiers = {name: tier_of(each) for name, each in found.items()}
     assert {name for name, tier in tiers.items() if tier == 0} == {"shipped", "shipped timed"}
     assert {name for name, tier in tiers.items() if tier == 1} == {"draft", "draft timed"}
@@ -117,7 +117,7 @@ def test_situations_are_steps_of_the_reference(protocol: Any) -> None:
     for number, each in enumerate(broker_situations.asked(protocol)):
         words.update(outcomes(each.state, each.outcome))
         if number % 97 == 0:
-            assert step(each.protocol, each.state, each.event) == each.outcome  # type: ignore[call-overload]
+            assert step(each.protocol, each.state, each.happened) == each.outcome  # type: ignore[call-overload]
     assert "partition changes, no leader" in words and "partition changes, another leader" in words
     assert ("FencedItself" in words) == ("declares INACTIVE" in words) == protocol.is_draft
     assert ("fences" in words) == ("sends BrokerRegistrationRequest" in words) == (not protocol.is_draft)

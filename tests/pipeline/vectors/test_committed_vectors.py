@@ -17,10 +17,10 @@ from kraftcheck import spec
 from kraftcheck.checking.coverage.not_exercised import NOT_REACHED
 from kraftcheck.systems import scenario
 from kraftcheck.systems.citations import in_broker_steps, in_steps
-from kraftcheck.vectors import broker_situations, files, messages, replicas
-from kraftcheck.vectors.brokers import Brokers
+from kraftcheck.vectors import broker_situations, candidates, files, form, messages
 from kraftcheck.vectors.outcomes import features, rules_of
 from kraftcheck.vectors.schema import schema
+from kraftcheck.vectors.vector import difference
 
 SET = Path(__file__).parents[2] / "vectors"
 CONSUMERS = SET / "consumer"
@@ -68,7 +68,7 @@ def test_every_vector_was_chosen_for_something_that_it_shows() -> None:
         assert each["covers"], file
         if each["kind"] == "message":
             of_message = (each[key] for key in ("api", "direction", "version", "body"))
-            assert set(each["covers"]) <= set(replicas._message(*of_message).features)
+            assert set(each["covers"]) <= set(candidates.message(*of_message).features)
             continue
         shown = set(each.get("rules") or ())
         if each["kind"] != "function":
@@ -119,7 +119,7 @@ BROKER_AREAS = ("INC", "BSTATE", "HEARTBEAT", "FENCE", "ISR", "COMPAT", "REG", "
 
 @pytest.mark.slow
 def test_brokers_show_each_rule_with_each_outcome_that_malformed_input_leads_to() -> None:
-    covered = {pair for _, each in members() if each["node"] in Brokers.names for pair in each["covers"]}
+    covered = {pair for _, each in members() if each["node"] != form.REPLICA for pair in each["covers"]}
     protocols = broker_situations.protocols()
     shown = {
         pair
@@ -133,9 +133,7 @@ def test_brokers_show_each_rule_with_each_outcome_that_malformed_input_leads_to(
 @pytest.mark.parametrize("area", BROKER_AREAS)
 def test_every_rule_of_brokers_has_a_vector(area: str) -> None:
     wanted = {rule for rule in in_broker_steps() if rule.rpartition("-")[0] == area}
-    shown = {
-        rule for entry, _ in files.read(SET) if entry["node"] in Brokers.names for rule in entry["rules"]
-    }
+    shown = {rule for entry, _ in files.read(SET) if entry["node"] != form.REPLICA for rule in entry["rules"]}
     assert wanted and wanted <= shown
 
 
@@ -162,7 +160,7 @@ def test_what_is_the_draft_or_what_shipped_is_shown_without_other_switches() -> 
     protocols = {
         (each["protocol"]["preset"], frozenset(each["protocol"]["switches"]))
         for _, each in members()
-        if each["node"] in Brokers.names and "-timeout" not in str(each["protocol"])
+        if each["node"] != form.REPLICA and "-timeout" not in str(each["protocol"])
     }
     assert {("draft", frozenset()), ("shipped", frozenset())} <= protocols
 
@@ -243,10 +241,8 @@ def test_the_reference_contradicts_a_changed_vector() -> None:
         each for file, each in members() if "vote-request" in file and '"granted": true' in json.dumps(each)
     )
     changed = json.loads(json.dumps(granting).replace('"granted": true', '"granted": false'))
-    assert files.difference(granting, "vector") is None
-    assert "granted: the vector has false, the reference has true" in (
-        files.difference(changed, "vector") or ""
-    )
+    assert difference(granting, "vector") is None
+    assert "granted: the vector has false, the reference has true" in (difference(changed, "vector") or "")
 
 
 @pytest.mark.parametrize("consumer", ["consume.mjs", "messages.mjs"])

@@ -21,7 +21,7 @@ from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.node import execute
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.vectors import asked, files, form, functions, situations, vector
-from kraftcheck.vectors.candidate import Candidate
+from kraftcheck.vectors.candidates import Candidate
 from kraftcheck.vectors.outcomes import features, outcomes
 
 PAIRS = st.frozensets(st.sampled_from("abcdefgh"), min_size=1, max_size=5).map(
@@ -76,11 +76,11 @@ def test_all_is_more_than_the_smallest() -> None:
 def test_the_protocol_of_a_vector_is_read_as_it_was_written() -> None:
     for protocol in situations.protocols().values():
         assert vector.decode_protocol(vector.encode_protocol(protocol), "vector") == protocol
-    assert [name for name, each in PRESETS.items() if vector.is_production(each)] == ["kafka"]
+    assert [name for name, each in PRESETS.items() if vector.tier_of(each) == 0] == ["kafka"]
 
 
 def test_malformed_input_meets_every_role_and_is_answered_with_errors() -> None:
-    words = {word for each in situations.malformed(KAFKA) for word in outcomes(each.replica, each.outcome)}
+    words = {word for each in situations.malformed(KAFKA) for word in outcomes(each.state, each.outcome)}
     for wanted in (
         "VoteResponse INCONSISTENT_CLUSTER_ID",
         "VoteResponse INVALID_REQUEST",
@@ -102,16 +102,15 @@ def test_a_listener_receives_every_question() -> None:
     for node in (3, 2):
         execute(Wiring(listener=found), KAFKA, replica, RequestTimedOut(node))
     execute(Wiring(), KAFKA, replica, Resign(9))
-    events = {each.event for each in found}
+    events = {each.happened for each in found}
     assert {RequestTimedOut(3), RequestTimedOut(2)} < events and Resign(9) not in events
-    assert all(step(each.protocol, each.replica, each.event) == each.outcome for each in found if each.event)
+    assert all(step(each.protocol, each.state, each.happened) == each.outcome for each in found)
 
 
 def test_an_outcome_is_told_in_words() -> None:
     found = next(each for each in situations.of_tables(KAFKA) if "VOTE-10" in each.outcome.rules)
-    assert found.event is not None
-    assert step(KAFKA, found.replica, found.event) == found.outcome
-    assert any(pair.startswith("VOTE-10: VoteResponse ") for pair in features(found.replica, found.outcome))
+    assert step(KAFKA, found.state, found.happened) == found.outcome
+    assert any(pair.startswith("VOTE-10: VoteResponse ") for pair in features(found.state, found.outcome))
 
 
 @given(
@@ -245,4 +244,4 @@ def test_what_is_no_vector_is_refused(data: object, kind: object, node: object) 
     hostile = {**(data if isinstance(data, dict) else {"replica": data}), "kind": kind}
     hostile["protocol"] = {"preset": "kafka", "switches": {}}
     with pytest.raises(InputError):
-        files.difference({**hostile, "node": node}, "vector")  # type: ignore[dict-item]
+        vector.difference({**hostile, "node": node}, "vector")  # type: ignore[dict-item]

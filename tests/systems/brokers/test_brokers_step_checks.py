@@ -41,11 +41,10 @@ from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers import control_checks, names
+from kraftcheck.systems.brokers import control_checks, names, registration_checks, shutdown_checks
+from kraftcheck.systems.brokers.controller_step import ControllerStep
 from kraftcheck.systems.brokers.process_checks import violations as of_process
-from kraftcheck.systems.brokers.registration_checks import violations as of_registrations
 from kraftcheck.systems.brokers.shutdown_checks import leaving_after
-from kraftcheck.systems.brokers.shutdown_checks import violations as of_shutdown
 from tests.systems.brokers.broker_samples import scenario_of, system_of
 
 LED_BY_1 = Partition("t", 0, replicas=(1, 2), isr=(1, 2), leader=1)
@@ -74,10 +73,8 @@ def judged(
     before: Controller, event: ControllerEvent, outcome: ControllerOutcome, leaving: Any = ()
 ) -> set[str]:
     """The properties that a step of the controller violates."""
-    return {
-        *of_shutdown(WIRING, leaving, before, event, outcome),
-        *of_registrations(SHIPPED, before, event, outcome),
-    }
+    step = ControllerStep(SHIPPED, before, event, outcome, leaving)
+    return {*shutdown_checks.violations(step), *registration_checks.violations(step)}
 
 
 def with_answer(outcome: ControllerOutcome, **changes: bool) -> ControllerOutcome:
@@ -102,7 +99,7 @@ def test_a_leader_that_wishes_to_shut_down_goes_when_the_others_have_read_so() -
     wish = heartbeat(FIRST, FIRST.offset, want_shutdown=True)
     begun = taken(CLUSTER, wish)
     assert judged(CLUSTER, wish, begun) == set()
-    leaving = leaving_after(WIRING, (), wish, begun)
+    leaving = leaving_after(ControllerStep(SHIPPED, CLUSTER, wish, begun))
     assert leaving == ((1, log_of(begun.state).end_offset - 1),)
     early = with_answer(taken(begun.state, wish), should_shut_down=True)
     assert names.SHUTDOWN_HANDS_OVER in judged(begun.state, wish, early, leaving)
@@ -110,7 +107,8 @@ def test_a_leader_that_wishes_to_shut_down_goes_when_the_others_have_read_so() -
     gone = taken(read, wish)
     (told,) = (each.response for each in gone.effects if isinstance(each, Reply))
     assert told == BrokerHeartbeatResponse(caught_up=True, fenced=True, should_shut_down=True)
-    assert judged(read, wish, gone, leaving) == set() and leaving_after(WIRING, leaving, wish, gone) == ()
+    assert judged(read, wish, gone, leaving) == set()
+    assert leaving_after(ControllerStep(SHIPPED, read, wish, gone, leaving)) == ()
 
 
 def test_a_shutdown_that_is_not_written_or_keeps_a_leadership_is_none() -> None:
@@ -132,7 +130,8 @@ def test_nobody_joins_an_isr_on_its_way_out_or_in_a_former_life() -> None:
     def found(epoch: int, leaving: Any = ()) -> set[str]:
         asked = PartitionProposal("t", 0, 0, 0, (IsrMember(1), IsrMember(2, epoch)))
         event = RequestReceived(1, FIRST.process, AlterPartitionRequest(1, FIRST.epoch, (asked,)))
-        return set(of_shutdown(WIRING, leaving, alone, event, ControllerOutcome(both, (), ())))
+        step = ControllerStep(SHIPPED, alone, event, ControllerOutcome(both, (), ()), leaving)
+        return set(shutdown_checks.violations(step))
 
     assert found(SECOND.epoch) == set()
     assert found(SECOND.epoch + 1) == {names.LEAVING_NOT_CHOSEN}
@@ -146,8 +145,8 @@ def test_a_stopping_broker_of_the_draft_is_not_elected() -> None:
     )
     led = replace(LED_BY_1, leader=2, leader_epoch=1)
     after = replace(before, brokers=stopping, durable=replace(before.durable, partitions=(led,)))
-    outcome = ControllerOutcome(after, (), ())
-    assert set(of_shutdown(DRAFT, (), before, SessionExpired(1), outcome)) == {names.LEAVING_NOT_CHOSEN}
+    step = ControllerStep(KIP343, before, SessionExpired(1), ControllerOutcome(after, (), ()))
+    assert set(shutdown_checks.violations(step)) == {names.LEAVING_NOT_CHOSEN}
 
 
 def test_a_registration_changes_by_its_own_life_only() -> None:
@@ -180,9 +179,9 @@ def test_a_session_that_ends_fences_its_own_broker_and_no_other() -> None:
 
 
 def judged_by_controller(
-    before: Controller, event: ControllerEvent, outcome: ControllerOutcome, wiring: Any = WIRING
+    before: Controller, event: ControllerEvent, outcome: ControllerOutcome, protocol: Any = SHIPPED
 ) -> set[str]:
-    return set(control_checks.violations(wiring, before, event, outcome))
+    return set(control_checks.violations(ControllerStep(protocol, before, event, outcome)))
 
 
 def test_a_broker_that_was_never_heard_of_is_not_shown() -> None:
@@ -193,7 +192,7 @@ def test_a_broker_that_was_never_heard_of_is_not_shown() -> None:
     def found(*shown: VisibleBroker) -> set[str]:
         tells = (Tell(event.target, replace(told, brokers=shown)),)
         outcome = ControllerOutcome(registered.state, tells, ())
-        return judged_by_controller(registered.state, event, outcome, DRAFT)
+        return judged_by_controller(registered.state, event, outcome, KIP343)
 
     assert found(*told.brokers) == found(VisibleBroker(1, 1)) == set()
     assert found(*told.brokers, VisibleBroker(2, 2)) == {names.INACTIVE_INVISIBLE}

@@ -28,6 +28,7 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers import names, shutdown_checks
 from kraftcheck.systems.brokers.build import build
+from kraftcheck.systems.brokers.controller_step import ControllerStep, Leaving
 from kraftcheck.systems.brokers.coverage import to_cover
 from kraftcheck.systems.brokers.history import (
     Crashed,
@@ -53,7 +54,7 @@ from kraftcheck.systems.brokers.places import Machine, Time
 from kraftcheck.systems.brokers.replication import actions as replication_steps
 from kraftcheck.systems.brokers.replication import with_metadata
 from kraftcheck.systems.kinds import KINDS, kind_of
-from tests.systems.brokers.broker_samples import scenario_of, shipped, system_of
+from tests.systems.brokers.broker_samples import scenario_of, system_of
 
 HEARTBEAT = MetadataHeartbeatRequest(1, 1, BrokerState.ACTIVE)
 TIMED = {"set": {"controller-timeout": 2, "broker-timeout": 3}}
@@ -186,12 +187,12 @@ def test_a_broker_that_leads_nothing_waits_for_others_to_read_so() -> None:
     controller, (one, _) = running_cluster(SHIPPED, (1, 2), (partition,))
     wish = RequestReceived(1, one.process, BrokerHeartbeatRequest(1, one.epoch, 9, want_shutdown=True))
     told: list[list[str]] = []
-    wiring = build(shipped("brokers-shipped-shutdown-of-leader")).wiring
-    leaving: shutdown_checks.Leaving = ()
+    leaving: Leaving = ()
     for _ in range(2):
         outcome = step(SHIPPED, controller, wish)
-        told.append(list(shutdown_checks.goals(leaving, controller, wish, outcome)))
-        leaving = shutdown_checks.leaving_after(wiring, leaving, wish, outcome)
+        taken_step = ControllerStep(SHIPPED, controller, wish, outcome, leaving)
+        told.append(list(shutdown_checks.goals(taken_step)))
+        leaving = shutdown_checks.leaving_after(taken_step)
         controller = outcome.state
     assert told == [[], [names.GOAL_SHUTDOWN_WAITS]]
 

@@ -27,6 +27,7 @@ from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.reference.brokers.step import ControllerOutcome, step
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import isr_checks, names
+from kraftcheck.systems.brokers.controller_step import ControllerStep
 from tests.systems.brokers.broker_samples import system_of
 
 #: Broker 1 leads the first of them alone.
@@ -53,8 +54,7 @@ def asked(
 def judged(
     protocol: BrokerProtocol, before: Controller, event: RequestReceived, outcome: ControllerOutcome
 ) -> list[str]:
-    request: Any = event.request
-    return list(isr_checks.violations(protocol, before, event, request, outcome))
+    return list(isr_checks.violations(ControllerStep(protocol, before, event, outcome)))
 
 
 def with_partitions(outcome: ControllerOutcome, *partitions: Partition) -> ControllerOutcome:
@@ -139,9 +139,9 @@ def test_a_legacy_leader_writes_in_its_leader_epoch() -> None:
     ):
         write = StoreIsrRequest(leader, "t", 0, epoch, 0, (1,))
         event = StoreIsrReceived(Process(leader, first.incarnation), write)
-        after = step(KIP343, before, event).state
-        assert after != before
-        assert list(isr_checks.of_store_write(before, event, after)) == broken
+        outcome = step(KIP343, before, event)
+        assert outcome.state != before
+        assert list(isr_checks.violations(ControllerStep(KIP343, before, event, outcome))) == broken
 
 
 def test_what_a_former_legacy_life_wrote_is_applied() -> None:
