@@ -7,8 +7,8 @@ was one without effect, so the reference polls there too and must have nothing t
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 
 from kraftcheck.evidence.recordings import effects as shown
 from kraftcheck.evidence.recordings import processes
@@ -20,7 +20,7 @@ from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.known import KnownBatches, creation
-from kraftcheck.evidence.recordings.outcome import Difference, Found, Verdict
+from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
 from kraftcheck.evidence.recordings.stored import Stored, written
@@ -69,19 +69,16 @@ class NodeRun:
         recording: Recording,
         protocol: Protocol,
         known: KnownBatches,
-        rules: Counter[str],
-        exceptions: Counter[str],
+        report: RunReport,
     ) -> None:
         self.node = node
         self.recording = recording
         self.protocol = protocol
         self.known = known
-        self.rules = rules
-        self.exceptions = exceptions
+        self.report = report
         self.servers = bootstrap_servers(recording.config)
         self.stored = Stored()
         self.detached: str | None = "before its first start"
-        self.uncovered = ""
         self.host: Host
         self.correlations: Correlations
         self.before: Replica
@@ -96,12 +93,14 @@ class NodeRun:
 
     # One recorded step.
 
-    def take(self, event: Event) -> tuple[Verdict, list[Difference]]:
+    def take(self, event: Event) -> None:
         """Compare one step with the reference's."""
+        report = self.report
         if event.kind != "start" and self.detached is not None:
             # A process that crashes before it shows a state may have written to the disk.
             self.stored.is_known &= event.kind != "end"
-            return Verdict.SKIPPED, []
+            report.skipped[self.detached] += 1
+            return
         self.found, self.used = [], []
         if event.kind != "start":
             self.host.begin()
@@ -109,19 +108,20 @@ class NodeRun:
         try:
             self._dispatch(event)
         except UncoveredMessageError as error:
-            self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
+            report.not_covered[event.label if str(error) in event.label else f"{event.label}: {error}"] += 1
             self._detach("after a step that is not covered")
-            return Verdict.NOT_COVERED, [self._difference(event, one, ()) for one in self.found]
+            self._report(event, ())
+            return
         if event.state is not None:
             self.last_state = event.state.values
-        self.exceptions.update(self.used)
-        before = tuple(self.history)
+        report.compared[event.label] += 1
+        report.exceptions.update(self.used)
+        if self.found:
+            self._detach("after a difference")
+            self._report(event, self.history)
+        else:
+            report.rules.update(self.host.rules)
         self.history.append((event, tuple(self.host.rules)))
-        if not self.found:
-            self.rules.update(self.host.rules)
-            return Verdict.COMPARED, []
-        self._detach("after a difference")
-        return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
 
     def timers(self) -> tuple[Clock | None, int | None]:
         """The timers of the process, and the time of its shutdown timeout; ``None`` where they are not
@@ -129,21 +129,10 @@ class NodeRun:
         """
         return (None, None) if self.detached is not None else (self.host.clock, self.shutdown_at)
 
-    def _difference(
-        self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]
-    ) -> Difference:
-        return Difference(
-            run=self.recording.name,
-            seq=event.seq,
-            node=self.node,
-            event=event.label,
-            field=found.field,
-            expected=found.expected,
-            found=found.found,
-            rules=tuple(self.host.rules),
-            before=tuple(f"{step.seq} {step.label}: {' '.join(rules) or '-'}" for step, rules in before),
-            shown_at=found.shown_at,
-        )
+    def _report(self, event: Event, before: Iterable[tuple[Event, tuple[str, ...]]]) -> None:
+        steps = tuple(f"{step.seq} {step.label}: {' '.join(rules) or '-'}" for step, rules in before)
+        for one in self.found:
+            self.report.differ(event, self.node, one, tuple(self.host.rules), steps)
 
     def _detach(self, reason: str) -> None:
         self.detached = reason

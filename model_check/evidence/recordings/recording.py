@@ -48,6 +48,9 @@ _ACTS = frozenset({"mid", "during", "s", "log", "persist", "out", "cb"})
 #: The fields that a state, a message and an entry of ``out`` may have; others are counted as unknown.
 STATE, _CONTENT, _SENT = names(RecordedState), names(Content), names(Sent)
 
+#: The files of a run.
+FILES = ("run.json", "trace.jsonl.gz")
+
 #: The longest line and the largest content that are read; a run of more than ``_CHECKED_BYTES`` must not be
 #: compressed more than ``MAX_RATIO`` times. Recorded runs have less than a hundredth of both, and a ratio of
 #: 30.
@@ -375,3 +378,40 @@ class _Reading:
     def _count(self, kind: str, shown: dict[str, Json], known: frozenset[str]) -> None:
         if not shown.keys() <= known:
             self.unknown.update(f"{kind}.{key}" for key in shown.keys() - known)
+
+
+# Runs in folders.
+
+
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """The runs among ``folders``, each once: a folder that is a run, or every ``run-*`` below a folder.
+
+    Raises InputError for a folder without runs. An incomplete ``run-*`` is listed too: reading it reports the
+    missing part.
+    """
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        try:
+            for run in _runs_in(folder):
+                found.setdefault(run.resolve(), run)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{folder}: cannot be read ({error}); give a folder of recorded runs.") from None
+    return list(found.values())
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    if folder.is_file():
+        raise InputError(
+            f"{folder}: is a file; give the folder of a recorded run, or a folder of such folders."
+        )
+    if not folder.exists():
+        raise InputError(f"{folder}: there is no such folder; give the folder of a recorded run.")
+    if any((folder / name).exists() for name in FILES):
+        return [folder]
+    runs = sorted(path for path in folder.rglob("run-*") if path.is_dir())
+    if not runs:
+        files = " and ".join(FILES)
+        raise InputError(
+            f"{folder}: there is no recorded run; expected {files}, or folders run-* that have them."
+        )
+    return runs

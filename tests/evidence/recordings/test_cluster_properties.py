@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kraftcheck import spec
 from kraftcheck.checking.findings import known_findings
 from kraftcheck.evidence.history.checks import GOALS, JUDGED, NOT_JUDGED, why_not
-from kraftcheck.evidence.recordings.properties.finding import Finding, explained
+from kraftcheck.evidence.recordings.outcome import Finding
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.support.errors import InputError
@@ -167,11 +167,20 @@ def test_the_scenario_of_a_cause_is_shipped_and_violates_its_property_or_what_fo
         assert follows.get(each.property, each.property) in scenario.expect.violates
 
 
-def test_a_known_exception_is_explained() -> None:
-    evidence = "ends as Unattached: Expected to be Follower, but the current state is UnattachedState(epoch=1"
-    found = explained(Finding("run", "NoFatal", 1, 1, (101,), evidence))
-    assert found.scenario == "finding-observer-without-voter-set"
-    assert explained(Finding("run", "NoFatal", 1, 1, (1,), "another exception")).scenario is None
+@pytest.mark.parametrize(
+    ("exception", "scenario"),
+    [
+        (
+            "Expected to be Follower, but the current state is Unattached",
+            "finding-observer-without-voter-set",
+        ),
+        ("another exception", None),
+    ],
+)
+def test_a_known_exception_is_explained(tmp_path: Path, exception: str, scenario: str | None) -> None:
+    cluster = Cluster(observers=(101,))
+    cluster.end(101, "fatal", exception=exception)
+    assert [each.scenario for each in found_in(cluster, tmp_path)] == [scenario]
 
 
 def test_a_note_without_a_finding_is_reported(tmp_path: Path) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from kraftcheck.evidence.history.chain import Batch, Link
 from kraftcheck.evidence.history.fetches import check_fetch, check_times
 from kraftcheck.evidence.history.replica import Replica, WholeState
 from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.outcome import Finding, Judgement, Remark
 from kraftcheck.evidence.recordings.properties import states, view, voting
-from kraftcheck.evidence.recordings.properties.finding import Finding
 from kraftcheck.evidence.recordings.properties.run import Run, Step
 from kraftcheck.evidence.recordings.recording import STEPS, Event, Recording
 from kraftcheck.reference.protocol import KAFKA, Protocol
@@ -31,29 +30,9 @@ WATCHED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """A note of the recorder; ``seq`` is ``None`` for one in ``run.json``."""
-
-    run: str
-    seq: int | None
-    text: str
-
-
-@dataclass(slots=True)
-class Judgement:
-    """The result of judging a run. ``goals``: the goals of the catalogue that the run reaches.
-    ``unexplained``: the recorder's error notes that no finding explains.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    goals: dict[str, bool] = field(default_factory=dict)
-    unexplained: list[Remark] = field(default_factory=list)
-
-
 def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
     """Judge a run. Raises InputError for a recording that contradicts its own format."""
-    run = Run(recording.name, recording.messages, protocol.state_machine.value)
+    run = Run(recording.messages, protocol.state_machine.value)
     try:
         for event in recording.events:
             _take(run, event)
@@ -75,7 +54,7 @@ def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
     first = min((found.seq for found in findings if found.property in WATCHED), default=None)
     notes = [event for event in recording.events if event.kind == "note"]
     remarks = [
-        Remark(recording.name, event.seq, json.dumps(event.fields.values))
+        Remark(event.seq, json.dumps(event.fields.values))
         for event in notes
         if first is None or event.seq < first
     ]
@@ -84,7 +63,7 @@ def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
         listed = len(summary.items("invariantNotes"))
         if listed != len(notes):
             text = f"invariantNotes lists {listed}, the trace has {len(notes)} notes"
-            remarks.append(Remark(recording.name, None, text))
+            remarks.append(Remark(None, text))
     return remarks
 
 
