@@ -211,8 +211,8 @@ def _exceptions(results: Sequence[RunResult], wanted: Wanted, width: int) -> Ite
     for each in NOT_COMPARED:
         for event in each.events:
             names.setdefault(event, {}).update(dict.fromkeys(field or "all" for field in each.fields))
-    for event, fields in names.items():
-        yield from _wrapped(f"{event}: {', '.join(fields)}", width, 2)
+    for event, listed in names.items():
+        yield from _wrapped(f"{event}: {', '.join(listed)}", width, 2)
 
 
 def _properties(width: int) -> Iterator[str]:
