@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.lines import CallLine
+from kraftcheck.evidence.recordings.recording import Recording
 from kraftcheck.evidence.recordings.sizes import snapshot_size
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_batch
 from kraftcheck.reference.errors import ErrorCode
@@ -25,15 +26,15 @@ def last_value(log: Log, end: int) -> tuple[int, ...]:
     return log.snapshots[-1].values if log.snapshots else ()
 
 
-def creation(event: Event, replica: Replica) -> CreateSnapshot:
+def creation(line: CallLine, replica: Replica) -> CreateSnapshot:
     """The snapshot that the call ``createSnapshot`` asks of ``replica``: the state machine of recorded runs
     keeps the last value that it received.
     """
-    fields = event.fields
-    id = SnapshotId(fields.number("offset"), fields.number("epoch"))
+    assert line.offset is not None
+    id = SnapshotId(line.offset, line.epoch)
     values = last_value(replica.log, id.end_offset)
     size = snapshot_size(*control_records(replica, id.end_offset), values)
-    return CreateSnapshot(id, values, size, fields.flag("clean"))
+    return CreateSnapshot(id, values, size, line.clean)
 
 
 class KnownBatches:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from kraftcheck.evidence.recordings.lines import Sent
+from kraftcheck.evidence.recordings.lines import NetLine, Sent
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event, Message
+from kraftcheck.evidence.recordings.recording import Message
 
 #: From a node to a node.
 Link = tuple[int, int]
@@ -23,14 +23,13 @@ class Links:
         self._freed: dict[Link, int] = {}
         self._broken: dict[Link, int] = {}
 
-    def change(self, event: Event, nodes: Container[int]) -> Iterator[Found]:
+    def change(self, line: NetLine, nodes: Container[int]) -> Iterator[Found]:
         """A line lists the links that are blocked from now on."""
-        texts = event.fields.texts("blocked")
-        blocked = set(map(_link, texts))
+        blocked = set(map(_link, line.blocked))
         for link in self._blocked.keys() - blocked:
-            self._freed[link] = event.seq
-        self._blocked = {link: self._blocked.get(link, event.seq) for link in blocked}
-        for text in texts:
+            self._freed[link] = line.seq
+        self._blocked = {link: self._blocked.get(link, line.seq) for link in blocked}
+        for text in line.blocked:
             if not all(node in nodes for node in _link(text)):
                 yield Found("blocked", "a link a>b between two nodes", text)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from kraftcheck.evidence.recordings.exceptions import SPINNING, UNKNOWN_FIELD
 from kraftcheck.evidence.recordings.known import KnownBatches
-from kraftcheck.evidence.recordings.lines import STEPS
+from kraftcheck.evidence.recordings.lines import STEPS, NodeLine
 from kraftcheck.evidence.recordings.nodes import NodeRun
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.processes import Processes
@@ -89,11 +89,11 @@ class _Comparison:
         self._differ(event, None, self.transport.world(event))
         self._differ(event, None, self.spacing.world(event, self.transport.flights))
         self.totals.take(event)
-        if event.kind in ("osFlush", "wipe", "pause"):
-            self._differ(event, event.fields.number("n"), self.processes.world(event))
-            node = self.nodes.get(event.fields.number("n"))
-            if node is not None and event.kind != "pause":
-                node.stored.outside(event)
+        line = event.line
+        if isinstance(line, NodeLine):
+            self._differ(event, line.n, self.processes.world(line))
+            if line.n in self.nodes:
+                self.nodes[line.n].stored.outside(line)
 
     def finish(self) -> None:
         """The differences that show only at the end: messages without a fate, and the totals."""

@@ -20,6 +20,7 @@ from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.known import KnownBatches, creation
+from kraftcheck.evidence.recordings.lines import CallLine, EndLine, StartLine
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
@@ -141,8 +142,9 @@ class NodeRun:
     def _dispatch(self, event: Event) -> None:
         if event.kind not in ("start", "end") and self.host.stopped:
             self.found.append(Found("process", "its end: the shutdown is complete", event.kind))
-        if event.kind == "start":
-            self._start(event)
+        line = event.line
+        if isinstance(line, StartLine):
+            self._start(event, line)
         elif event.kind == "tick":
             self._tick(event)
         elif event.kind == "recv":
@@ -150,22 +152,22 @@ class NodeRun:
             self._receive(event)
             self._compare(event, polled=True)
             self.unseen_poll_at = event.now
-        elif event.kind == "api":
-            self._call(event)
-        elif event.kind == "expire":
-            self._expire(event)
+        elif isinstance(line, CallLine):
+            self._call(event, line)
+        elif isinstance(line, EndLine):
+            self._end(event, line)
         else:
-            self._end(event)
+            self._expire(event)
 
     # Feeding the reference.
 
-    def _start(self, event: Event) -> None:
+    def _start(self, event: Event, line: StartLine) -> None:
         self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
-        self.found.extend(self.stored.found_by(event, self.known))
+        self.found.extend(self.stored.found_by(line, event.where, self.known))
         disk = self.stored.disk
         config = self.recording.config
-        identity = identity_of(config, self.node, event.fields)
+        identity = identity_of(config, self.node, line)
         self.before = replace(identity, log=disk.log)
         host = Host(self.protocol, config.times, self.servers, identity, disk, event.now)
         self.host, self.correlations = host, Correlations(host, self.servers)
@@ -226,38 +228,36 @@ class NodeRun:
             source = self.correlations.awaited_by(message)
             self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
 
-    def _call(self, event: Event) -> None:
+    def _call(self, event: Event, line: CallLine) -> None:
         # The poll that waits began before the call, and may still take the next message.
         self._unseen_poll()
-        call = event.fields.text("call")
+        call, values = line.call, tuple(line.values)
         if call == "append":
-            values = event.fields.numbers("values")
-            self.host.feed(Append(event.fields.number("epoch"), values), event.now)
+            self.host.feed(Append(line.epoch, values), event.now)
             accepted = [e.offset for e in self.host.effects if isinstance(e, AppendAccepted)]
-            recorded = [event.fields.number("offset")] if "offset" in event.fields else []
+            recorded = [] if line.offset is None else [line.offset]
             self.found.extend(differences(accepted, recorded, "offset"))
             for last in accepted:
                 self.submitted |= dict.fromkeys(range(last - len(values) + 1, last + 1), event.seq)
         elif call == "resign":
-            self.host.feed(Resign(event.fields.number("epoch")), event.now)
+            self.host.feed(Resign(line.epoch), event.now)
         elif call == "upgradeKRaftVersion":
             # The call does not wake the loop, which waits since the poll before it.
             self._unseen_poll()
-            version = event.fields.number("version")
-            self.host.feed(UpgradeKRaftVersion(event.fields.number("epoch"), version), event.now)
+            self.host.feed(UpgradeKRaftVersion(line.epoch, line.version), event.now)
         elif call == "shutdown":
-            self.shutdown_at = event.now + event.fields.number("timeoutMs")
+            self.shutdown_at = event.now + line.timeout_ms
             self.host.feed(Shutdown(), event.now)
         elif call == "createSnapshot":
-            self.host.feed(creation(event, self.host.replica), event.now)
+            self.host.feed(creation(line, self.host.replica), event.now)
             created = [effect.snapshot for effect in self.host.effects if isinstance(effect, StoreSnapshot)]
-            self.found.extend(differences(bool(created), event.fields.flag("created"), "created"))
+            self.found.extend(differences(bool(created), line.created, "created"))
             self.known.snapshots.update({snapshot.id: snapshot for snapshot in created})
         else:
             self.found.append(Found("call", "a call of the raft client", call))
         failed = [e.reason for e in self.host.effects if isinstance(e, CallFailed)]
-        if bool(failed) != ("threw" in event.fields):
-            self.found.append(Found("threw", failed or None, event.fields.values.get("threw")))
+        if bool(failed) != (line.threw is not None):
+            self.found.append(Found("threw", failed or None, line.threw))
         self._compare(event)
 
     def _expire(self, event: Event) -> None:
@@ -267,8 +267,8 @@ class NodeRun:
             self.host.feed(FetchWaitExpired(sent.destination, sent.answers), event.now)
         self._compare(event)
 
-    def _end(self, event: Event) -> None:
-        reason = event.fields.text("reason")
+    def _end(self, event: Event, line: EndLine) -> None:
+        reason = line.reason
         if reason == "stopped":
             timed_out = self.shutdown_at is not None and event.now >= self.shutdown_at
             if not self.host.stopped and not timed_out:
@@ -282,7 +282,7 @@ class NodeRun:
         if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
             self.found.append(Found("reason", "the process goes on", reason))
         self._compare_cut_off(event, reason)
-        self.found.extend(self.stored.left_by(event))
+        self.found.extend(self.stored.left_by(line))
         self.detached = "after its end"
 
     # Comparing.

@@ -10,17 +10,21 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from kraftcheck.evidence.recordings.fields import Fields, Json, typed
 from kraftcheck.evidence.recordings.lines import (
+    CALLS,
     KEYS,
     WORLD,
     AdminResultLine,
     AnyLine,
     ApiVersionsLine,
+    CallLine,
     ConfigLine,
     Content,
     EndLine,
@@ -31,6 +35,7 @@ from kraftcheck.evidence.recordings.lines import (
     RecordedState,
     Sent,
     Step,
+    StepLine,
     names,
 )
 from kraftcheck.evidence.recordings.lines import (
@@ -92,7 +97,8 @@ class Event(NamedTuple):
     node: int | None
     time: int
     now: int
-    fields: Fields
+    line: AnyLine
+    where: str
     message: Message | None
     log: tuple[Fields, ...]
     persisted: tuple[Fields, ...]
@@ -105,9 +111,12 @@ class Event(NamedTuple):
         """The kind of the event, for counts: ``recv Fetch request``, ``api append``, ``tick``."""
         if self.kind == "recv" and self.message is not None:
             return f"recv {self.message.api} {'request' if self.message.is_request else 'response'}"
-        if self.kind == "api":
-            return f"api {self.fields.text('call')}"
-        return self.kind
+        return f"api {self.line.call}" if isinstance(self.line, CallLine) else self.kind
+
+    @property
+    def shows_clock(self) -> bool:
+        """Whether the line shows the node's own clock."""
+        return isinstance(self.line, Step) and self.line.local_time is not UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +131,18 @@ class Config:
     fetch_max_wait: int
     nodes: tuple[NodeConfig, ...]
     auto_join: bool
-    labels: Fields
+    labels: ConfigLine
 
     def node(self, id: int) -> NodeConfig | None:
         """The node of this id, if there is one."""
         return next((node for node in self.nodes if node.id == id), None)
 
 
-def config_of(fields: Fields) -> Config:
-    """Read the first line. Raises InputError where a field is missing or of the wrong type."""
-    line: ConfigLine = typed(fields.values, ConfigLine, fields.where)
+def config_of(line: ConfigLine, where: str) -> Config:
+    """The configuration in the first line. Raises InputError where it names a node twice."""
     given = line.timeouts
     if len({node.id for node in line.nodes}) != len(line.nodes):
-        raise InputError(f"{fields.where}: field 'nodes' must name each node once.")
+        raise InputError(f"{where}: field 'nodes' must name each node once.")
     times = Times(
         election_timeout=given.election,
         fetch_timeout=given.fetch,
@@ -150,7 +158,7 @@ def config_of(fields: Fields) -> Config:
         given.fetch_max_wait,
         tuple(line.nodes),
         given.auto_join,
-        fields,
+        line,
     )
 
 
@@ -158,7 +166,8 @@ def config_of(fields: Fields) -> Config:
 class Recording:
     """A run: its configuration, its events in order, and every message content by message id.
 
-    unknown: the number of lines with an unknown field, by kind and field. summary: ``run.json``.
+    unknown: the number of lines with an unknown field, by kind and field. summary: ``run.json``. notes: the
+    recorder's notes by line.
     """
 
     name: str
@@ -166,7 +175,8 @@ class Recording:
     events: tuple[Event, ...]
     messages: dict[int, Message]
     summary: Fields
-    unknown: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str]
+    notes: dict[int, Json]
 
 
 def read(folder: Path) -> Recording:
@@ -235,6 +245,7 @@ class _Reading:
         self.events: list[Event] = []
         self.messages: dict[int, Message] = {}
         self.unknown: Counter[str] = Counter()
+        self.notes: dict[int, Json] = {}
         self._sent_at: dict[int, int] = {}
         self._done_at: dict[int, int] = {}
 
@@ -254,11 +265,13 @@ class _Reading:
             raise InputError(f"{fields.where}: nothing may follow the 'final' line.")
         if time < (self.events[-1].time if self.events else 0):
             raise InputError(f"{fields.where}: 't' is {time}, before the line above; lines were moved.")
-        if kind == "config":
-            self.config = config_of(fields)
-            self.nodes = {node.id: node for node in self.config.nodes}
         self._count_unknown(kind, fields)
         line: AnyLine = typed(fields.values, AnyLine, fields.where)
+        if isinstance(line, ConfigLine):
+            self.config = config_of(line, fields.where)
+            self.nodes = {node.id: node for node in self.config.nodes}
+        elif kind == "note":
+            self.notes[seq] = fields.values
         event = self._step(kind, line, fields) if isinstance(line, Step) else self._world(kind, line, fields)
         self.events.append(event)
 
@@ -268,7 +281,8 @@ class _Reading:
             raise InputError(f"{where}: the trace is empty.")
         if self.events[-1].kind != "final":
             raise InputError(f"{where}: the trace ends without its 'final' line; it was cut off.")
-        return Recording(name, self.config, tuple(self.events), self.messages, summary, self.unknown)
+        events = tuple(self.events)
+        return Recording(name, self.config, events, self.messages, summary, self.unknown, self.notes)
 
     def _count_unknown(self, kind: str, fields: Fields) -> None:
         more = fields.values.keys() - KEYS[kind]
@@ -280,25 +294,23 @@ class _Reading:
         if kind != "note":
             self.unknown.update(f"{kind}.{key}" for key in more)
 
-    def _step(self, kind: str, line: Step, fields: Fields) -> Event:
-        node, values = line.node, fields.values
+    def _step(self, kind: str, line: StepLine, fields: Fields) -> Event:
+        node, values, where = line.node, fields.values, fields.where
         if node not in self.nodes:
-            raise InputError(f"{fields.where}: the configuration names no node {node}.")
+            raise InputError(f"{where}: the configuration names no node {node}.")
         message = None
         if isinstance(line, ReceiveLine):
-            message = self._message(line.seq, line, fields)
-        elif isinstance(line, EndLine) and "during" in values:
-            during = fields.inner("during")
-            assert isinstance(line.during, Content)
-            message = self._message(line.seq, line.during, during)
-            self._count(f"{kind}.during", during.values, _CONTENT)
-        now = line.time
-        if "lt" in values:
-            now = fields.number("lt")
-        elif self.nodes[node].is_skewed:
-            now = self.nodes[node].local_times(line.time)[0]
-        state = None if kind == "end" else fields.inner("s")
-        if state is not None:
+            message = self._message(line.seq, line, where)
+        elif isinstance(line, EndLine) and line.during is not UNSET:
+            message = self._message(line.seq, line.during, where)
+            self._count(f"{kind}.during", values["during"], _CONTENT)
+        elif isinstance(line, CallLine):
+            for name in CALLS.get(line.call, ()):
+                fields.value(name)
+        now = self.nodes[node].local_times(line.time)[0] if line.local_time is UNSET else line.local_time
+        state = None
+        if kind != "end":
+            state = Fields(values["s"], where)
             self._count(f"{kind}.s", state.values, STATE)
         for sent, shown in zip(line.out, values.get("out", ()), strict=True):
             self._sent(line.seq, sent, shown, fields)
@@ -308,27 +320,31 @@ class _Reading:
             node,
             line.time,
             now,
-            fields,
+            line,
+            where,
             message,
-            tuple([Fields(entry, fields.where) for entry in line.log]),
-            tuple([Fields(entry, fields.where) for entry in line.persist]),
+            tuple([Fields(entry, where) for entry in line.log]),
+            tuple([Fields(entry, where) for entry in line.persist]),
             tuple(line.out),
-            tuple([Fields(entry, fields.where) for entry in line.cb]),
+            tuple([Fields(entry, where) for entry in line.cb]),
             state,
         )
 
     def _world(self, kind: str, line: AnyLine, fields: Fields) -> Event:
         message = None
         if isinstance(line, LeftLine):
-            message = self._message(line.seq, line, fields)
+            message = self._message(line.seq, line, fields.where)
         elif isinstance(line, ApiVersionsLine):
-            self._is_done(line.mid, line.seq, fields)
+            self._is_done(line.mid, line.seq, fields.where)
         elif isinstance(line, AdminResultLine):
-            self._admin_result(line, fields)
-        return Event(line.seq, kind, None, line.time, line.time, fields, message, (), (), (), (), None)
+            self._admin_result(line, fields.where)
+        return Event(
+            line.seq, kind, None, line.time, line.time, line, fields.where, message, (), (), (), (), None
+        )
 
-    def _message(self, seq: int, line: ReceiveLine | LeftLine | Content, fields: Fields) -> Message:
-        self._is_done(line.mid, seq, fields)
+    def _message(self, seq: int, line: ReceiveLine | LeftLine | Content, where: str) -> Message:
+        self._is_done(line.mid, seq, where)
+        synthetic = UNSET if isinstance(line, LeftLine) else line.synthetic
         message = Message(
             line.mid,
             line.kind == "req",
@@ -337,28 +353,28 @@ class _Reading:
             line.to if isinstance(line, LeftLine) else None,
             line.correlation,
             line.version,
-            Fields(line.data, fields.where),
-            fields.values.get("synthetic"),
+            Fields(line.data, where),
+            None if synthetic is UNSET else synthetic,
             seq,
             line.why if isinstance(line, LostLine) else None,
         )
         self.messages[line.mid] = message
         return message
 
-    def _admin_result(self, line: AdminResultLine, fields: Fields) -> None:
+    def _admin_result(self, line: AdminResultLine, where: str) -> None:
         """The content of an answer to the client; its version and correlation id are those of the request."""
-        self._is_done(line.mid, line.seq, fields)
+        self._is_done(line.mid, line.seq, where)
         request = self.messages.get(line.answers)
         correlation, version = (-1, -1) if request is None else (request.correlation, request.version)
-        data = Fields(line.data, fields.where)
+        data = Fields(line.data, where)
         self.messages[line.mid] = Message(
             line.mid, False, line.api, line.source, -1, correlation, version, data, None, line.seq
         )
 
-    def _is_done(self, mid: int, seq: int, fields: Fields) -> None:
+    def _is_done(self, mid: int, seq: int, where: str) -> None:
         if mid in self._done_at:
             raise InputError(
-                f"{fields.where}: message {mid} was already accounted for on line {self._done_at[mid] + 1}."
+                f"{where}: message {mid} was already accounted for on line {self._done_at[mid] + 1}."
             )
         self._done_at[mid] = seq
 

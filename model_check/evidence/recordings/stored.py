@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import disk_found
 from kraftcheck.evidence.recordings.known import KnownBatches
+from kraftcheck.evidence.recordings.lines import EndLine, NodeLine, OsFlushLine, StartLine, WipeLine
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.evidence.recordings.state import differences
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names, write_quorum_state
 from kraftcheck.reference import disk as disks
@@ -55,33 +55,32 @@ class Stored:
         self.is_known = True
         self.kept: int | None = None
 
-    def outside(self, event: Event) -> None:
+    def outside(self, line: NodeLine) -> None:
         """A broker's log is written back in the background, or the disk is replaced by an empty one."""
-        if event.kind == "wipe":
+        if isinstance(line, WipeLine):
             self.disk, self.file, self.is_known = Disk(), None, True
-        else:
-            to = min(event.fields.number("to"), self.disk.log.end_offset)
+        elif isinstance(line, OsFlushLine):
+            to = min(line.to, self.disk.log.end_offset)
             self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
 
-    def found_by(self, start: Event, known: KnownBatches) -> Iterator[Found]:
+    def found_by(self, start: StartLine, where: str, known: KnownBatches) -> Iterator[Found]:
         """The new process must find the disk of the reference; after steps that were not compared, its
         recorded disk is adopted.
 
         Raises UncoveredMessageError where the recording does not show it whole.
         """
-        fields = start.fields
         if not self.is_known:
-            self.disk = disk_found(start, known.by_position)
-            self.file = fields.value("persisted")
+            self.disk = disk_found(start, where, known.by_position)
+            self.file = start.persisted
             self.is_known = True
             return
         batches = [
             [entry.base_offset, entry.end_offset - 1, entry.epoch, entry.is_control, record_names(entry)]
             for entry in self.disk.log.batches
         ]
-        yield from differences(self.file, fields.value("persisted"), "persisted")
-        self.disk = replace(self.disk, quorum_state=read_quorum_state(self.file, fields.where))
-        yield from differences(batches, fields.items("logBatches"), "logBatches")
+        yield from differences(self.file, start.persisted, "persisted")
+        self.disk = replace(self.disk, quorum_state=read_quorum_state(self.file, where))
+        yield from differences(batches, list(map(list, start.log_batches)), "logBatches")
 
     def write(self, effects: Sequence[Effect], files: Sequence[Json]) -> None:
         """``effects`` happen; they write ``files``."""
@@ -92,12 +91,12 @@ class Stored:
         if files:
             self.file = files[-1]
 
-    def left_by(self, end: Event) -> Iterator[Found]:
+    def left_by(self, end: EndLine) -> Iterator[Found]:
         """A process ends; it leaves the state that the line shows."""
-        yield from differences(self.disk.log.end_offset, end.fields.number("leo"), "leo")
-        yield from self._flushed(end.fields.number("flushed"))
+        yield from differences(self.disk.log.end_offset, end.leo, "leo")
+        yield from self._flushed(end.flushed)
         self.kept = None
-        if end.fields.flag("powerLoss", False):
+        if end.power_loss:
             self.disk = disks.lose_power(self.disk)
         elif self.disk.flushed < self.disk.log.end_offset:
             self.kept = self.disk.flushed

@@ -96,6 +96,7 @@ class Cluster:
             **changes,
         }
         fields = {"inc": 1, "dirId": self.directories[node], "canBecomeVoter": True, "persisted": found}
+        fields |= {"autoJoin": False, "lostUnflushed": 0}
         state = copy.deepcopy(self.states[node])
         return self.line(n=node, ev="start", **fields, logBatches=batches, persist=[file], s=state)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.lines import RecordedState, TickLine
 from kraftcheck.evidence.recordings.processes import is_second_half
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.config import Times
@@ -101,8 +102,8 @@ def test_a_drawn_election_timeout_lies_within_the_draw(drawn: int) -> None:
 
 
 def _tick(state: dict[str, Any], now: int) -> Event:
-    fields = Fields({}, "test")
-    return Event(1, "tick", 9, now, now, fields, None, (), (), (), (), Fields(state, "test"))
+    line = TickLine(seq=1, time=now, node=9, state=RecordedState())
+    return Event(1, "tick", 9, now, now, line, "test", None, (), (), (), (), Fields(state, "test"))
 
 
 def test_a_tick_in_which_only_a_timer_ran_out_is_the_second_half_of_a_poll() -> None:

@@ -12,10 +12,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import convert
+
 from kraftcheck.evidence.recordings.callbacks import Listener
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Json, typed
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
+from kraftcheck.evidence.recordings.lines import ConfigLine, StartLine
 from kraftcheck.evidence.recordings.lockstep import protocol_for
 from kraftcheck.evidence.recordings.recording import config_of
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names
@@ -54,10 +57,9 @@ class Simulation(Processes):
     ) -> None:
         super().__init__(seed, drop, older or {})
         self.value, self.hurry = 0, hurry
-        self.config = config_of(
-            Fields(self._configure(voters, brokers, kraft_version, skew or {}), "simulation")
-        )
-        self._line("config", None, self.config.labels.values)
+        first = self._configure(voters, brokers, kraft_version, skew or {})
+        self.config = config_of(typed(first, ConfigLine, "simulation"), "simulation")
+        self._line("config", None, first)
         self.protocol = protocol_for(KAFKA, self.config)
         self.servers = bootstrap_servers(self.config)
         self.nodes = {node.id: Node(node, node.directory) for node in self.config.nodes}
@@ -111,7 +113,8 @@ class Simulation(Processes):
                 for batch in node.disk.log.batches
             ],
         }
-        identity = identity_of(self.config, id, Fields(fields, "simulation"))
+        line: StartLine = convert({**fields, "seq": 0, "t": 0, "n": id, "s": {}, "ev": "start"}, StartLine)
+        identity = identity_of(self.config, id, line)
         node.disk = replace(node.disk, quorum_state=read_quorum_state(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
         now = node.clock(self.time)

@@ -14,6 +14,7 @@ from kraftcheck.evidence.history.cluster import Cluster, Seen
 from kraftcheck.evidence.history.facts import Key, Violation
 from kraftcheck.evidence.history.records import Committed, Logs
 from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
+from kraftcheck.evidence.recordings.lines import EndLine
 from kraftcheck.evidence.recordings.outcome import Finding
 from kraftcheck.evidence.recordings.recording import Event, Message
 from kraftcheck.systems.kraft import names
@@ -85,7 +86,7 @@ def _known_cause(
 ) -> tuple[str | None, str | None]:
     """The known cause of a violation, and the scenario that shows it."""
     role, voters = (None, None) if before is None else (before.role, len(before.voters))
-    exception = event.fields.text("exception", "")
+    exception = event.line.exception if isinstance(event.line, EndLine) else ""
     for known in known_findings():
         for each in known.recorded:
             if each.fits(

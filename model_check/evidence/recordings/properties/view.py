@@ -100,13 +100,6 @@ def _voters_in(batch: Fields) -> tuple[Key, ...] | None:
     return found
 
 
-def batch_shown(entry: Json, where: str) -> tuple[int, int]:
-    """End and epoch of an entry of ``logBatches``. Raises InputError."""
-    if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:
-        raise InputError(f"{where}: field 'logBatches' must hold base, last, epoch and more.")
-    return entry[1] + 1, entry[2]
-
-
 # Messages.
 
 
