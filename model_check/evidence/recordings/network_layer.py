@@ -68,7 +68,7 @@ def error_answer(api: str, error: int) -> Json:
 def is_error_answer(data: Json, api: str, error: int) -> bool:
     """Whether ``data`` is such an answer; the text of the error, if there is any, is Kafka's."""
     expected = error_answer(api, error)
-    words = data.get(ERROR_TEXT)
-    if expected is not None and ERROR_TEXT in expected and (words is None or isinstance(words, str)):
-        expected = {**expected, ERROR_TEXT: words}
+    text = data.get(ERROR_TEXT)
+    if expected is not None and ERROR_TEXT in expected and (text is None or isinstance(text, str)):
+        expected = {**expected, ERROR_TEXT: text}
     return expected is None or equal(expected, data)

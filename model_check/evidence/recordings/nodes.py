@@ -280,7 +280,7 @@ class NodeRun:
             else:
                 self.host.poll(event.now, shown.discovery_choice(event, self.servers))
         if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
-            self.found.append(Found("reason", "the process goes on", reason))
+            self.found.append(Found("reason", "the process continues", reason))
         self._compare_cut_off(event, reason)
         self.found.extend(self.stored.left_by(line))
         self.detached = "after its end"

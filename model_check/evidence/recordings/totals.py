@@ -48,7 +48,7 @@ class Totals:
         self.results: Counter[str] = Counter()
         self.entered: Counter[str] = Counter()
         self.leaders: dict[str, int] = {}
-        self.died_leading: dict[str, int] = {}
+        self.ended_leading: dict[str, int] = {}
         self.unnamed: set[str] = set()
         self.may_miss = False
         self.committed: set[int] = set()
@@ -116,7 +116,7 @@ class Totals:
         self.may_miss = True
         for stored in event.persisted:
             if stored.number("leaderId") == event.node:
-                self.died_leading[str(stored.number("leaderEpoch"))] = event.node
+                self.ended_leading[str(stored.number("leaderEpoch"))] = event.node
         self._roles.pop(event.node, None)
         if line.reason == "fatal":
             self.fatal.append((event.time, event.node, line.exception or ""))
@@ -171,8 +171,8 @@ class Totals:
 
     def _leaders(self, given: Json) -> dict[str, int]:
         """The leader of each epoch, and one that crashed as it became leader if ``given`` counts it."""
-        died = {epoch: node for epoch, node in self.died_leading.items() if given.get(epoch) == node}
-        return {**self.leaders, **died}
+        ended = {epoch: node for epoch, node in self.ended_leading.items() if given.get(epoch) == node}
+        return {**self.leaders, **ended}
 
     def _summary(self, summary: Fields, final: Event) -> Iterator[Found]:
         counts = self.counts

@@ -40,17 +40,7 @@ from kraftcheck.reference.messages import ApiVersionsResponse
 ADMIN = -1
 
 #: The reasons of losses that the recorder names.
-REASONS = frozenset(
-    {
-        "drop",
-        "reset",
-        "partition",
-        "hostDown",
-        "connectionReset",
-        "connectionClosed",
-        UNSUPPORTED,
-    }
-)
+REASONS = frozenset({*BROKEN, "drop", "partition", "hostDown", UNSUPPORTED})
 
 
 class Flight(NamedTuple):
@@ -308,16 +298,10 @@ class Transport:
             yield Found("mid", "a message that was sent", message.mid)
             return
         sent, seq = flight.sent, flight.seq
-        if (sent.is_request, sent.api, flight.node, sent.destination) != (
-            message.is_request,
-            message.api,
-            message.source,
-            node,
-        ):
-            yield from _equal("kind", _kind(sent.is_request), _kind(message.is_request), seq)
-            yield from _equal("api", sent.api, message.api, seq)
-            yield from _equal("from", flight.node, message.source, seq)
-            yield from _equal("to", sent.destination, node, seq)
+        yield from _equal("kind", _kind(sent.is_request), _kind(message.is_request), seq)
+        yield from _equal("api", sent.api, message.api, seq)
+        yield from _equal("from", flight.node, message.source, seq)
+        yield from _equal("to", sent.destination, node, seq)
         if sent.is_request:
             if message.version != VERSIONS.get(message.api):
                 yield from wrong_version(message)
@@ -343,16 +327,10 @@ class Transport:
                 yield Found("re", "a request that arrived", sent.answers, seq)
                 return
             request = asked
-        if (message.correlation, message.version, message.api, node) != (
-            request.correlation,
-            request.version,
-            request.api,
-            asker,
-        ):
-            yield from _equal("corr", request.correlation, message.correlation, seq)
-            yield from _equal("ver", request.version, message.version, seq)
-            yield from _equal("api", request.api, message.api, seq)
-            yield from _equal("to", asker, node, seq)
+        yield from _equal("corr", request.correlation, message.correlation, seq)
+        yield from _equal("ver", request.version, message.version, seq)
+        yield from _equal("api", request.api, message.api, seq)
+        yield from _equal("to", asker, node, seq)
 
     def _servers_content(self, message: Message) -> Iterator[Found]:
         """Every server answers the same; no line shows the version of the request."""

@@ -18,8 +18,14 @@ from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.scenario import shipped
-from tests.evidence.recordings.bent_recordings import CASES, Bent, candidate, elect_alone, second_leader
 from tests.evidence.recordings.cluster_recording import Cluster, leader_with_a_value, value
+from tests.evidence.recordings.corrupted_recordings import (
+    CASES,
+    Corrupted,
+    candidate,
+    elect_alone,
+    second_leader,
+)
 from tests.evidence.recordings.small_recording import eventful_recording, write
 
 
@@ -31,7 +37,7 @@ def found_in(cluster: Cluster, folder: Path) -> list[Finding]:
     ("properties", "build"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
 def test_a_bent_step_violates_exactly(
-    properties: frozenset[str], build: Callable[[], Bent], tmp_path: Path
+    properties: frozenset[str], build: Callable[[], Corrupted], tmp_path: Path
 ) -> None:
     cluster, line = build()
     found = found_in(cluster, tmp_path)

@@ -278,13 +278,6 @@ def test_a_number_left_out_is_counted() -> None:
     )
 
 
-def test_an_unknown_kind_of_event_names_its_line() -> None:
-    lines = small_recording()
-    lines[40]["ev"] = "doze"
-    with pytest.raises(InputError, match="line 41: unknown event 'doze'"):
-        recording_of(lines)
-
-
 @pytest.mark.parametrize(
     "number", (lambda mid: 3 * mid + 7, lambda mid: mid + 2**40), ids=("spread", "large")
 )

@@ -225,7 +225,7 @@ class Network(ABC):
             self._deliver(node, letter)
 
     def _reset_peers(self, node: Node) -> None:
-        """Who waits for an answer of a process that has ended learns that the connection is gone.
+        """Peers that wait for an answer of an ended process learn that the connection is gone.
 
         Answers that waited in its queue are lost; requests that did are never seen again.
         """

@@ -175,7 +175,7 @@ class Processes(Network, ABC):
             self._settle(node, incarnation)
 
     def _crashes(self, node: Node, before: Replica, during: Json) -> bool:
-        """End the process inside its poll, if it dies there or has reached its crash point."""
+        """End the process inside its poll, if it exits there or has reached its crash point."""
         host, listener = node.host, node.listener
         assert host is not None and listener is not None
         if host.effects and isinstance(host.effects[-1], Fatal):

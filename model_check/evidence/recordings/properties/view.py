@@ -146,8 +146,8 @@ def fetching(message: Message | None) -> tuple[Key, int] | None:
     partition = _requested(message)
     if partition is None:
         return None
-    who = message.data.inner("replicaState").number("replicaId") if "replicaState" in message.data else -1
-    sender = key(who, partition.text("replicaDirectoryId", _NO_DIRECTORY))
+    id = message.data.inner("replicaState").number("replicaId") if "replicaState" in message.data else -1
+    sender = key(id, partition.text("replicaDirectoryId", _NO_DIRECTORY))
     return sender, partition.number("fetchOffset")
 
 
