@@ -10,6 +10,7 @@ Source: Kafka: the JSON converters made from the message schemas.
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,11 +55,12 @@ class Each(NamedTuple):
 
     attribute: str
     kind: type[Frozen] | None
-    rows: Rows
+    rows: Mapping[str, str | Computed | Each] = {}
 
 
 #: By the path of a field in its layout, or by its name where only one field with that name has a row: the
-#: attribute, dotted where it is inside another value.
+#: attribute, dotted where it is inside another value. A field without a row is a constant, or the attribute
+#: of the same name if there is one.
 Rows = Mapping[str, "str | Computed | Each"]
 
 
@@ -217,8 +219,11 @@ class Codec:
 
     def _leaf(self, row: str | None, name: str, key: str, layout: Field, oldest: int) -> Part | None:
         since = self._since(layout)
-        if row is None:
-            return _constant(key, since, self._constants[name]) if name in self._constants else None
+        if row is None and name in self._constants:
+            return _constant(key, since, self._constants[name])
+        row = row or re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+        if row.partition(".")[0] not in field_types(self.kind):
+            return None
         if layout.type == "records":
             key += "SizeInBytes"
         default = _default(layout)
