@@ -14,7 +14,7 @@ from kraftcheck.evidence.recordings.exceptions import (
 )
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.lines import Sent
-from kraftcheck.evidence.recordings.network_layer import UNSUPPORTED, is_older
+from kraftcheck.evidence.recordings.network import UNSUPPORTED, is_older
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message
 from kraftcheck.evidence.recordings.sizes import size_of

@@ -36,17 +36,18 @@ def endpoints_of(node: int) -> tuple[Endpoint, ...]:
     return (Endpoint(LISTENER, f"node-{node}", 9093),)
 
 
-def identity_of(config: Config, node: int, start: StartLine) -> Replica:
+def identity_of(
+    config: Config, node: int, directory: str, *, can_become_voter: bool, auto_join: bool
+) -> Replica:
     """The process that a ``start`` line begins, before it reads its disk."""
-    found = start.dir_id
-    voters, kraft_version = _bootstrap(config, node, found)
+    voters, kraft_version = _bootstrap(config, node, directory)
     return Replica(
-        key=ReplicaKey(node, found),
+        key=ReplicaKey(node, directory),
         bootstrap_voters=voters,
         bootstrap_kraft_version=kraft_version,
-        endpoints=endpoints_of(node) if start.can_become_voter else (),
-        can_become_voter=start.can_become_voter,
-        auto_join=start.auto_join,
+        endpoints=endpoints_of(node) if can_become_voter else (),
+        can_become_voter=can_become_voter,
+        auto_join=auto_join,
         max_kraft_version=MAX_KRAFT_VERSION,
         cluster_id=config.cluster_id,
         next_correlation=0,

@@ -64,9 +64,19 @@ class State(Struct, rename="camel"):
     shutting_down: bool | None = None
 
 
-class RecordedState(State, rename="camel"):
+class RecordedState(State, rename="camel", kw_only=True):
     """A state in a recording: the expiry of its timers by the node's own clock, -1 if they have expired."""
 
+    state: str
+    epoch: int
+    leader: int
+    leo: int
+    last_epoch: int
+    hw: int
+    voters: list[Key]
+    voters_offset: int
+    kraft_version: int
+    is_voter: bool
     deadlines: dict[str, int] | None = None
 
 

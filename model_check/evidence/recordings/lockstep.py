@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kraftcheck.evidence.recordings.exceptions import SPINNING, UNKNOWN_FIELD
-from kraftcheck.evidence.recordings.known import KnownBatches
 from kraftcheck.evidence.recordings.lines import STEPS, NodeLine
 from kraftcheck.evidence.recordings.nodes import NodeRun
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.processes import Processes
 from kraftcheck.evidence.recordings.recording import Config, Event, Recording
 from kraftcheck.evidence.recordings.spacing import Spacing
+from kraftcheck.evidence.recordings.stored import KnownBatches
 from kraftcheck.evidence.recordings.totals import Totals
 from kraftcheck.evidence.recordings.transport import Transport
 from kraftcheck.reference.frozen import replace

@@ -14,17 +14,15 @@ from kraftcheck.evidence.recordings import effects as shown
 from kraftcheck.evidence.recordings import processes
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.clock import Clock
-from kraftcheck.evidence.recordings.correlations import Correlations
 from kraftcheck.evidence.recordings.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.host import Host
+from kraftcheck.evidence.recordings.host import Correlations, Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
-from kraftcheck.evidence.recordings.known import KnownBatches, creation
 from kraftcheck.evidence.recordings.lines import CallLine, EndLine, StartLine
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
-from kraftcheck.evidence.recordings.stored import Stored, written
+from kraftcheck.evidence.recordings.stored import KnownBatches, Stored, creation, written
 from kraftcheck.evidence.recordings.wire import read_message
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError
 from kraftcheck.reference.effects import (
@@ -114,7 +112,7 @@ class NodeRun:
             self._report(event, ())
             return
         if event.state is not None:
-            self.last_state = event.state.values
+            self.last_state = event.state
         report.compared[event.label] += 1
         report.exceptions.update(self.used)
         if self.found:
@@ -167,7 +165,13 @@ class NodeRun:
         self.found.extend(self.stored.found_by(line, event.where, self.known))
         disk = self.stored.disk
         config = self.recording.config
-        identity = identity_of(config, self.node, line)
+        identity = identity_of(
+            config,
+            self.node,
+            line.dir_id,
+            can_become_voter=line.can_become_voter,
+            auto_join=line.auto_join,
+        )
         self.before = replace(identity, log=disk.log)
         host = Host(self.protocol, config.times, self.servers, identity, disk, event.now)
         self.host, self.correlations = host, Correlations(host, self.servers)
@@ -194,7 +198,7 @@ class NodeRun:
     def _tick(self, event: Event) -> None:
         assert event.state is not None
         if processes.is_second_half(event, self.last_state):
-            if not event.callbacks and same(self.last_state, event.state.values):
+            if not event.callbacks and same(self.last_state, event.state):
                 self.found.append(Found("tick", "a poll with a visible effect", None))
             self._unseen_poll()
             self._compare(event, polled=True)
@@ -349,7 +353,7 @@ class NodeRun:
         self.found.extend(wrong)
         if self.host.clock.draws > draws:
             self.used.append(ELECTION_TIMEOUT)
-        for one in state_differences(expected, event.state.values):
+        for one in state_differences(expected, event.state):
             if one.field == "deadlines.election" and self.host.clock.drawn_at not in (None, event.seq):
                 one = one._replace(shown_at=self.host.clock.drawn_at)
             self.found.append(one)

@@ -17,6 +17,7 @@ from kraftcheck.evidence.recordings.lines import (
     NodeLine,
     OsFlushLine,
     PauseLine,
+    Shown,
     StartLine,
     WipeLine,
 )
@@ -86,8 +87,8 @@ class Processes:
         if isinstance(line, EndLine):
             yield from _end(process, line)
         process.last_step = event.seq
-        if event.state is not None:
-            process.end_of_log = event.state.number("leo")
+        if isinstance(line, Shown):
+            process.end_of_log = line.state.leo
 
     def _start(self, process: Process, line: StartLine) -> Iterator[Found]:
         node = process.node
@@ -172,11 +173,10 @@ def is_second_half(event: Event, last: Json) -> bool:
     state machine is served, and a timer may have expired on which the next poll acts. ``last`` is the state
     that the node showed before, ``None`` if there is none.
     """
-    assert event.state is not None
-    if event.sent or event.log or event.persisted or last is None:
+    now = event.state
+    if now is None or event.sent or event.log or event.persisted or last is None:
         return False
-    now = event.state.values
-    deadlines, before = event.state.inner("deadlines").values, last["deadlines"]
+    deadlines, before = now.get("deadlines", {}), last.get("deadlines", {})
     if now.keys() != last.keys() or deadlines.keys() != before.keys():
         return False
     if any(now[key] != last[key] for key in now if key != "deadlines"):

@@ -104,7 +104,7 @@ class Event(NamedTuple):
     persisted: tuple[Fields, ...]
     sent: tuple[Sent, ...]
     callbacks: tuple[Fields, ...]
-    state: Fields | None
+    state: dict[str, Json] | None
 
     @property
     def label(self) -> str:
@@ -310,8 +310,8 @@ class _Reading:
         now = self.nodes[node].local_times(line.time)[0] if line.local_time is UNSET else line.local_time
         state = None
         if kind != "end":
-            state = Fields(values["s"], where)
-            self._count(f"{kind}.s", state.values, STATE)
+            state = values["s"]
+            self._count(f"{kind}.s", state, STATE)
         for sent, shown in zip(line.out, values.get("out", ()), strict=True):
             self._sent(line.seq, sent, shown, fields)
         return Event(

@@ -18,6 +18,7 @@ from kraftcheck.evidence.recordings.lines import (
     EndLine,
     FinalLine,
     LostLine,
+    Shown,
     StartLine,
 )
 from kraftcheck.evidence.recordings.outcome import Found
@@ -56,15 +57,15 @@ class Totals:
         self.high_watermark = -1
         self.wipes = 0
         self.pauses = 0
-        self._roles: dict[int | None, tuple[str, int]] = {}
+        self._roles: dict[int, tuple[str, int]] = {}
 
     def take(self, event: Event) -> None:
         """Count one line."""
         kind, line, counts = event.kind, event.line, self.counts
         if kind == "recv" or kind == "tick" or kind == "expire" or kind == "api" or kind == "start":
             counts[f"ev:{kind}"] += 1
-        if event.state is not None:
-            self._state(event, event.state)
+        if isinstance(line, Shown):
+            self._state(line)
         if event.message is not None and kind == "recv":
             self._message(event)
         elif kind == "inflight":
@@ -91,15 +92,14 @@ class Totals:
                 base = call.number("base")
                 self.committed.update(range(base, base + len(call.items("values"))))
 
-    def _state(self, event: Event, state: Fields) -> None:
-        role, epoch = state.text("state"), state.number("epoch")
-        if self._roles.get(event.node) != (role, epoch):
-            self._roles[event.node] = (role, epoch)
+    def _state(self, line: Shown) -> None:
+        role, epoch = line.state.state, line.state.epoch
+        if self._roles.get(line.node) != (role, epoch):
+            self._roles[line.node] = (role, epoch)
             self.entered[role] += 1
         if role == "Leader":
-            assert event.node is not None
-            self.leaders[str(epoch)] = event.node
-        self.high_watermark = max(self.high_watermark, state.number("hw"))
+            self.leaders[str(epoch)] = line.node
+        self.high_watermark = max(self.high_watermark, line.state.hw)
 
     def _message(self, event: Event) -> None:
         message = event.message
@@ -111,15 +111,14 @@ class Totals:
             self.counts[f"admin:{message.api}"] += 1
 
     def _end(self, event: Event, line: EndLine) -> None:
-        assert event.node is not None
         self.counts[f"end:{line.reason.partition(':')[0]}"] += 1
         self.may_miss = True
         for stored in event.persisted:
-            if stored.number("leaderId") == event.node:
-                self.ended_leading[str(stored.number("leaderEpoch"))] = event.node
-        self._roles.pop(event.node, None)
+            if stored.number("leaderId") == line.node:
+                self.ended_leading[str(stored.number("leaderEpoch"))] = line.node
+        self._roles.pop(line.node, None)
         if line.reason == "fatal":
-            self.fatal.append((event.time, event.node, line.exception or ""))
+            self.fatal.append((event.time, line.node, line.exception or ""))
 
     def _admin_result(self, line: AdminResultLine, where: str) -> None:
         api, code = line.api, Fields(line.data, where).number("errorCode")

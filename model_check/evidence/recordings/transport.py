@@ -18,11 +18,12 @@ from kraftcheck.evidence.recordings.exceptions import NUMBER_LEFT_OUT, OLDER_VER
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
 from kraftcheck.evidence.recordings.lines import AdminResultLine, ApiVersionsLine, NetLine, Sent
-from kraftcheck.evidence.recordings.links import Links, Requests
-from kraftcheck.evidence.recordings.network_layer import (
+from kraftcheck.evidence.recordings.network import (
     BROKEN,
     SYNTHETIC,
     UNSUPPORTED,
+    Links,
+    Requests,
     error_answer,
     is_error_answer,
     is_older,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.clock import Clock
-from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.lines import RecordedState, TickLine
+from kraftcheck.evidence.recordings.lines import NoteLine
 from kraftcheck.evidence.recordings.processes import is_second_half
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.config import Times
@@ -96,14 +95,13 @@ def test_a_drawn_election_timeout_lies_within_the_draw(drawn: int) -> None:
     clock = Clock(TIMES)
     clock.arm(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT), 5)
     state = {"deadlines": {"election": 1005 + drawn}}
-    shown, wrong = clock.shown(replica(Unattached()), Fields(state, "test"), _tick(state, 10))
+    shown, wrong = clock.shown(replica(Unattached()), state, _tick(state, 10))
     assert (wrong == []) == (0 <= drawn < 1000)
     assert shown == {"election": 1005 + drawn}
 
 
 def _tick(state: dict[str, Any], now: int) -> Event:
-    line = TickLine(seq=1, time=now, node=9, state=RecordedState())
-    return Event(1, "tick", 9, now, now, line, "test", None, (), (), (), (), Fields(state, "test"))
+    return Event(1, "tick", 9, now, now, NoteLine(seq=1, time=now), "test", None, (), (), (), (), state)
 
 
 def test_a_tick_in_which_only_a_timer_ran_out_is_the_second_half_of_a_poll() -> None:

@@ -17,7 +17,7 @@ from kraftcheck.evidence.recordings.exceptions import (
     UNSEEN_MESSAGES,
 )
 from kraftcheck.evidence.recordings.lockstep import compare
-from kraftcheck.evidence.recordings.network_layer import error_answer, is_error_answer
+from kraftcheck.evidence.recordings.network import error_answer, is_error_answer
 from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.recording import recording_of
 from kraftcheck.reference.effects import Persist, Send

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kraftcheck.evidence.recordings.effects import content_shown
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.network_layer import SYNTHETIC, UNSUPPORTED, error_answer
+from kraftcheck.evidence.recordings.network import SYNTHETIC, UNSUPPORTED, error_answer
 from kraftcheck.evidence.recordings.recording import Config
 from kraftcheck.evidence.recordings.wire import VERSIONS, api_of, at_version, read_message
 from kraftcheck.reference.effects import Effect, Reply, Send

@@ -12,13 +12,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import convert
-
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.fields import Json, typed
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
-from kraftcheck.evidence.recordings.lines import ConfigLine, StartLine
+from kraftcheck.evidence.recordings.lines import ConfigLine
 from kraftcheck.evidence.recordings.lockstep import protocol_for
 from kraftcheck.evidence.recordings.recording import config_of
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names
@@ -113,8 +111,10 @@ class Simulation(Processes):
                 for batch in node.disk.log.batches
             ],
         }
-        line: StartLine = convert({**fields, "seq": 0, "t": 0, "n": id, "s": {}, "ev": "start"}, StartLine)
-        identity = identity_of(self.config, id, line)
+        can_become_voter = node.config.can_become_voter
+        identity = identity_of(
+            self.config, id, node.directory, can_become_voter=can_become_voter, auto_join=False
+        )
         node.disk = replace(node.disk, quorum_state=read_quorum_state(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
         now = node.clock(self.time)

@@ -9,7 +9,7 @@ from kraftcheck.evidence.history.chain import Batch, Link
 from kraftcheck.evidence.history.fetches import check_fetch, check_times
 from kraftcheck.evidence.history.replica import Replica, WholeState
 from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.lines import STEPS, OsFlushLine, StartLine, WipeLine
+from kraftcheck.evidence.recordings.lines import STEPS, OsFlushLine, Shown, StartLine, WipeLine
 from kraftcheck.evidence.recordings.outcome import Finding, Judgement, Remark
 from kraftcheck.evidence.recordings.properties import states, view, voting
 from kraftcheck.evidence.recordings.properties.run import Run, Step
@@ -88,7 +88,9 @@ def _step(run: Run, event: Event) -> None:
     elif replica is None:
         return
     before = replica.state
-    after = None if event.state is None else view.state_of(event.state, before)
+    after = None
+    if isinstance(line, Shown) and event.state is not None:
+        after = view.state_of(line.state, event.state, event.where, before)
     step = Step(run, event, replica, before, after)
     if isinstance(line, StartLine):
         run.logs.found(replica, _log_found(step, line), event, step.report)

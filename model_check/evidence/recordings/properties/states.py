@@ -186,8 +186,7 @@ def judge_voters(step: Step, after: WholeState) -> None:
                 continue
             if not request.data.flag("ackWhenCommitted", True):
                 continue
-            assert step.event.state is not None
-            offset = step.event.state.number("votersOffset")
+            offset = after.shown["votersOffset"]
             committed = max(view.high_watermark or 0 for view in (before or after, after))
             if committed <= offset:
                 evidence = f"answers {api} with success, its voter set at offset {offset} is not committed"
