@@ -7,8 +7,7 @@ every node has the voters as static configuration.
 
 from __future__ import annotations
 
-from kraftcheck.evidence.recordings.lines import StartLine
-from kraftcheck.evidence.recordings.recording import Config
+from kraftcheck.evidence.recordings.lines import ConfigLine, StartLine
 from kraftcheck.evidence.recordings.wire import LISTENER
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_quorum_state
 from kraftcheck.reference import log as logs
@@ -23,7 +22,7 @@ from kraftcheck.support.errors import InputError
 MAX_KRAFT_VERSION = 1
 
 
-def bootstrap_servers(config: Config) -> dict[int, int]:
+def bootstrap_servers(config: ConfigLine) -> dict[int, int]:
     """The nodes asked for a leader, by the id under which connections to them are kept."""
     initial = sorted(node.id for node in config.nodes if node.initial_voter)
     if config.initial_kraft_version == 0:
@@ -37,7 +36,7 @@ def endpoints_of(node: int) -> tuple[Endpoint, ...]:
 
 
 def identity_of(
-    config: Config, node: int, directory: str, *, can_become_voter: bool, auto_join: bool
+    config: ConfigLine, node: int, directory: str, *, can_become_voter: bool, auto_join: bool
 ) -> Replica:
     """The process that a ``start`` line begins, before it reads its disk."""
     voters, kraft_version = _bootstrap(config, node, directory)
@@ -54,7 +53,7 @@ def identity_of(
     )
 
 
-def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
+def _bootstrap(config: ConfigLine, node: int, found: str) -> tuple[VoterSet, int]:
     initial = [entry for entry in config.nodes if entry.initial_voter]
     if config.initial_kraft_version == 0:
         return static_voters(entry.id for entry in initial), 0

@@ -16,6 +16,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.json import schema_components
 from msgspec.structs import fields
 
+from kraftcheck.reference.config import Times
+
 Json = dict[str, Any]
 #: A replica: its id, and its directory id where it is known.
 Key = Annotated[list[int | str], Meta(min_length=1, max_length=2)]
@@ -148,6 +150,18 @@ class Timeouts(Struct, frozen=True):
     fetch_max_wait: Milliseconds = field(name="fetchMaxWaitMs")
     auto_join: bool = field(name="controller.quorum.auto.join.enable", default=False)
 
+    @property
+    def times(self) -> Times:
+        """The timeouts of the reference."""
+        return Times(
+            election_timeout=self.election,
+            fetch_timeout=self.fetch,
+            election_backoff_max=self.election_backoff_max,
+            append_linger=self.append_linger,
+            request_timeout=self.request,
+            retry_backoff=self.retry_backoff,
+        )
+
 
 class Network(Struct, frozen=True, rename="camel"):
     """The delays of the network (ms): a message takes from ``delay_min`` to ``delay_max + tail_max``."""
@@ -171,12 +185,16 @@ class ConfigLine(Line, tag="config"):
     initial_kraft_version: Literal[0, 1]
     timeouts: Timeouts
     nodes: Annotated[list[NodeConfig], Meta(min_length=1)]
-    network: Network = field(default_factory=lambda: Network())
+    network: Network = Network()
     scenario: Any = None
     seed: Any = None
     log_level: Any = None
     kafka: Any = None
     base_epoch_ms: Any = None
+
+    def node(self, id: int | None) -> NodeConfig | None:
+        """The node of this id, if there is one."""
+        return next((node for node in self.nodes if node.id == id), None)
 
 
 class Step(Line, kw_only=True):

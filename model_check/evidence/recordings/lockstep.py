@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kraftcheck.evidence.recordings.exceptions import SPINNING, UNKNOWN_FIELD
-from kraftcheck.evidence.recordings.lines import STEPS, NodeLine
+from kraftcheck.evidence.recordings.lines import STEPS, ConfigLine, NodeLine
 from kraftcheck.evidence.recordings.nodes import NodeRun
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.processes import Processes
-from kraftcheck.evidence.recordings.recording import Config, Event, Recording
+from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.spacing import Spacing
 from kraftcheck.evidence.recordings.stored import KnownBatches
 from kraftcheck.evidence.recordings.totals import Totals
@@ -27,14 +27,14 @@ from kraftcheck.support.collector import without_collector
 FETCH_MAX_BATCHES = 2
 
 
-def protocol_for(protocol: Protocol, config: Config) -> Protocol:
+def protocol_for(protocol: Protocol, config: ConfigLine) -> Protocol:
     """``protocol`` with the times and limits of a recorded run."""
     return replace(
         protocol,
         fetch_max_batches=FETCH_MAX_BATCHES,
-        fetch_max_wait_ms=config.fetch_max_wait,
-        fetch_timeout_ms=config.times.fetch_timeout,
-        request_timeout_ms=config.times.request_timeout,
+        fetch_max_wait_ms=config.timeouts.fetch_max_wait,
+        fetch_timeout_ms=config.timeouts.fetch,
+        request_timeout_ms=config.timeouts.request,
     )
 
 

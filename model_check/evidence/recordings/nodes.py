@@ -173,7 +173,7 @@ class NodeRun:
             auto_join=line.auto_join,
         )
         self.before = replace(identity, log=disk.log)
-        host = Host(self.protocol, config.times, self.servers, identity, disk, event.now)
+        host = Host(self.protocol, config.timeouts.times, self.servers, identity, disk, event.now)
         self.host, self.correlations = host, Correlations(host, self.servers)
         self.listener = Listener(
             host.replica,

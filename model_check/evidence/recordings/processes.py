@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.lines import (
+    ConfigLine,
     EndLine,
     NodeConfig,
     NodeLine,
@@ -22,7 +23,7 @@ from kraftcheck.evidence.recordings.lines import (
     WipeLine,
 )
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Config, Event
+from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.effects import AppendBatch, Effect, Fatal, Flush, Persist
 
 #: Each crash point: the effect it belongs to, and whether that has happened.
@@ -64,8 +65,8 @@ class Process:
 class Processes:
     """All nodes of a run."""
 
-    def __init__(self, config: Config) -> None:
-        self.auto_join = config.auto_join
+    def __init__(self, config: ConfigLine) -> None:
+        self.auto_join = config.timeouts.auto_join
         self.by_node = {node.id: Process(node, node.directory) for node in config.nodes}
 
     def ran_since(self, node: int, seq: int) -> bool:

@@ -41,7 +41,6 @@ from kraftcheck.evidence.recordings.lines import (
 from kraftcheck.evidence.recordings.lines import (
     STEPS as STEPS,
 )
-from kraftcheck.reference.config import Times
 from kraftcheck.support import codec
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import InputError
@@ -100,11 +99,11 @@ class Event(NamedTuple):
     line: AnyLine
     where: str
     message: Message | None
-    log: tuple[Fields, ...]
-    persisted: tuple[Fields, ...]
-    sent: tuple[Sent, ...]
-    callbacks: tuple[Fields, ...]
-    state: dict[str, Json] | None
+    log: tuple[Fields, ...] = ()
+    persisted: tuple[Fields, ...] = ()
+    sent: tuple[Sent, ...] = ()
+    callbacks: tuple[Fields, ...] = ()
+    state: dict[str, Json] | None = None
 
     @property
     def label(self) -> str:
@@ -120,49 +119,6 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """The cluster of a run. ``labels``: its first line. fetch_max_wait (ms): the longest wait of a Fetch at
-    the leader.
-    """
-
-    cluster_id: str
-    initial_kraft_version: int
-    times: Times
-    fetch_max_wait: int
-    nodes: tuple[NodeConfig, ...]
-    auto_join: bool
-    labels: ConfigLine
-
-    def node(self, id: int) -> NodeConfig | None:
-        """The node of this id, if there is one."""
-        return next((node for node in self.nodes if node.id == id), None)
-
-
-def config_of(line: ConfigLine, where: str) -> Config:
-    """The configuration in the first line. Raises InputError where it names a node twice."""
-    given = line.timeouts
-    if len({node.id for node in line.nodes}) != len(line.nodes):
-        raise InputError(f"{where}: field 'nodes' must name each node once.")
-    times = Times(
-        election_timeout=given.election,
-        fetch_timeout=given.fetch,
-        election_backoff_max=given.election_backoff_max,
-        append_linger=given.append_linger,
-        request_timeout=given.request,
-        retry_backoff=given.retry_backoff,
-    )
-    return Config(
-        line.cluster_id,
-        line.initial_kraft_version,
-        times,
-        given.fetch_max_wait,
-        tuple(line.nodes),
-        given.auto_join,
-        line,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class Recording:
     """A run: its configuration, its events in order, and every message content by message id.
 
@@ -171,7 +127,7 @@ class Recording:
     """
 
     name: str
-    config: Config
+    config: ConfigLine
     events: tuple[Event, ...]
     messages: dict[int, Message]
     summary: Fields
@@ -240,7 +196,7 @@ class _Reading:
     """The lines read so far; each is compared with those before it."""
 
     def __init__(self) -> None:
-        self.config: Config | None = None
+        self.config: ConfigLine | None = None
         self.nodes: dict[int, NodeConfig] = {}
         self.events: list[Event] = []
         self.messages: dict[int, Message] = {}
@@ -268,8 +224,10 @@ class _Reading:
         self._count_unknown(kind, fields)
         line: AnyLine = typed(fields.values, AnyLine, fields.where)
         if isinstance(line, ConfigLine):
-            self.config = config_of(line, fields.where)
-            self.nodes = {node.id: node for node in self.config.nodes}
+            self.config = line
+            self.nodes = {node.id: node for node in line.nodes}
+            if len(self.nodes) != len(line.nodes):
+                raise InputError(f"{fields.where}: field 'nodes' must name each node once.")
         elif kind == "note":
             self.notes[seq] = fields.values
         event = self._step(kind, line, fields) if isinstance(line, Step) else self._world(kind, line, fields)
@@ -338,9 +296,7 @@ class _Reading:
             self._is_done(line.mid, line.seq, fields.where)
         elif isinstance(line, AdminResultLine):
             self._admin_result(line, fields.where)
-        return Event(
-            line.seq, kind, None, line.time, line.time, line, fields.where, message, (), (), (), (), None
-        )
+        return Event(line.seq, kind, None, line.time, line.time, line, fields.where, message)
 
     def _message(self, seq: int, line: ReceiveLine | LeftLine | Content, where: str) -> Message:
         self._is_done(line.mid, seq, where)

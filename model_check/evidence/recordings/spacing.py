@@ -51,7 +51,7 @@ class Spacing:
         self._arrived: dict[tuple[int, int], Flight] = {}
         self._end = recording.events[-1].time
         self._config = recording.config
-        network = recording.config.labels.network
+        network = recording.config.network
         self._shortest = network.delay_min
         longest = network.delay_max
         self._longest = None if longest is UNSET else longest + network.tail_max
@@ -94,7 +94,7 @@ class Spacing:
 
     def _earlier(self, event: Event) -> int:
         """The reading of the node's own clock one ms before ``event``; a fast clock skips numbers."""
-        config = self._config.node(-1 if event.node is None else event.node)
+        config = self._config.node(event.node)
         if config is None or not config.is_skewed:
             return event.now - 1
         return min(*config.local_times(event.time - 1), event.now - 1)

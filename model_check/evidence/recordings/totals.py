@@ -208,14 +208,13 @@ class Totals:
 
     def _labels(self, summary: Fields) -> Iterator[Found]:
         config = self.recording.config
-        given = config.labels
         voters = sum(node.initial_voter for node in config.nodes)
         brokers = sum(not node.can_become_voter for node in config.nodes)
         labels = {
-            "scenario": given.scenario,
-            "seed": given.seed,
-            "logLevel": given.log_level,
-            "initialKraftVersion": given.initial_kraft_version,
+            "scenario": config.scenario,
+            "seed": config.seed,
+            "logLevel": config.log_level,
+            "initialKraftVersion": config.initial_kraft_version,
             "nodes": len(config.nodes),
             "initialVoters": voters,
             "brokers": brokers,

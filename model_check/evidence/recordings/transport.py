@@ -73,7 +73,7 @@ class Transport:
     def __init__(self, recording: Recording, processes: Processes) -> None:
         self.recording = recording
         self.messages = recording.messages
-        self.request_timeout = recording.config.times.request_timeout
+        self.request_timeout = recording.config.timeouts.request
         self.final_time = recording.events[-1].time
         self.processes = processes
         self.flights: dict[int, Flight] = {}

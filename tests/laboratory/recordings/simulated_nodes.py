@@ -139,7 +139,7 @@ class Processes(Network, ABC):
         self._show(node, "recv", fields, before, calls, always=True)
         parked = host.replica.parked
         if letter is asked and any(entry.correlation == letter.mid for entry in parked):
-            wait, incarnation = self.config.fetch_max_wait, node.incarnation
+            wait, incarnation = self.config.timeouts.fetch_max_wait, node.incarnation
             self.at(max(self.time, node.when(now + wait)), lambda: self._expire(node, incarnation, letter))
 
     def _expire(self, node: Node, incarnation: int, letter: Letter) -> None:

@@ -18,7 +18,6 @@ from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.lines import ConfigLine
 from kraftcheck.evidence.recordings.lockstep import protocol_for
-from kraftcheck.evidence.recordings.recording import config_of
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Append, Resign, Shutdown
@@ -56,7 +55,7 @@ class Simulation(Processes):
         super().__init__(seed, drop, older or {})
         self.value, self.hurry = 0, hurry
         first = self._configure(voters, brokers, kraft_version, skew or {})
-        self.config = config_of(typed(first, ConfigLine, "simulation"), "simulation")
+        self.config = typed(first, ConfigLine, "simulation")
         self._line("config", None, first)
         self.protocol = protocol_for(KAFKA, self.config)
         self.servers = bootstrap_servers(self.config)
@@ -118,7 +117,7 @@ class Simulation(Processes):
         node.disk = replace(node.disk, quorum_state=read_quorum_state(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
         now = node.clock(self.time)
-        host = Host(self.protocol, self.config.times, self.servers, identity, node.disk, now)
+        host = Host(self.protocol, self.config.timeouts.times, self.servers, identity, node.disk, now)
         bootstrap = identity.bootstrap_kraft_version > 0
         node.host, node.state = host, None
         node.crash_at, node.shutdown_at, node.paused_until = None, None, 0
