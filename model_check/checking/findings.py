@@ -43,11 +43,34 @@ class Pattern(_Entry):
 
 
 class Recorded(_Entry):
-    """The finding in a recorded run: the property, and the text that the evidence must contain."""
+    """The finding in a recorded run; see ``findings.toml``."""
 
     property: str
-    evidence: re.Pattern[str]
+    hazard: bool = False
+    event: str | None = None
+    role: str | None = None
+    voters: int | None = None
+    exception: re.Pattern[str] | None = None
     cause: str
+
+    def fits(
+        self,
+        property: str,
+        *,
+        hazard: bool,
+        event: str,
+        role: str | None = None,
+        voters: int | None = None,
+        exception: str = "",
+    ) -> bool:
+        """Whether a violation in a recorded run looks like this one."""
+        return (
+            (self.property, self.hazard) == (property, hazard)
+            and self.event in (None, event)
+            and self.role in (None, role)
+            and self.voters in (None, voters)
+            and (self.exception is None or self.exception.search(exception) is not None)
+        )
 
 
 class Known(_Entry):

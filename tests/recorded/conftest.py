@@ -8,7 +8,7 @@ from tests.recorded.recorded_runs import VARIABLE, recorded_runs, runs_folder
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Nobody should take a skipped suite for one that passed."""
+    """A skipped suite must not look like one that passed."""
     if not recorded_runs():
         terminalreporter.write_line(
             f"NOT RUN: the recorded runs of production Kafka are not in {runs_folder()}; set {VARIABLE}.",

@@ -14,7 +14,8 @@ from kraftcheck.evidence.recordings.exceptions import (
     UNRESOLVED,
     UNSEEN_MESSAGES,
 )
-from kraftcheck.evidence.recordings.lockstep import RunReport, compare
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.reference import fetch, progress
 from kraftcheck.reference.replica import ParkedFetch

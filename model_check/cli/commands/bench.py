@@ -10,7 +10,7 @@ from typing import Any
 
 from kraftcheck.bench import lockstep, logs, machine, measure, tlc
 from kraftcheck.bench.measure import QUICK, Figure, Plan
-from kraftcheck.evidence.recordings.runs import find_runs
+from kraftcheck.evidence.recordings.recording import find_runs
 from kraftcheck.support.arguments import flag, positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED

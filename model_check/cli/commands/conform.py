@@ -11,20 +11,19 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from kraftcheck.evidence.recordings.lockstep import compare
-from kraftcheck.evidence.recordings.options import add_options
+from kraftcheck.evidence.recordings.outcome import RunResult
 from kraftcheck.evidence.recordings.properties.judge import judge
-from kraftcheck.evidence.recordings.recording import read
-from kraftcheck.evidence.recordings.report import RunResult, as_json, exit_status
+from kraftcheck.evidence.recordings.recording import find_runs, read
+from kraftcheck.evidence.recordings.report import as_json, exit_status
 from kraftcheck.evidence.recordings.report_text import Wanted, as_text
-from kraftcheck.evidence.recordings.runs import find_runs
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support import signals
-from kraftcheck.support.arguments import cores
+from kraftcheck.support.arguments import cores, whole_number
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
-from kraftcheck.systems.variants import read_protocol
+from kraftcheck.systems.variants import add_protocol_options, read_protocol
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +39,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="folders of recorded runs, or folders of such folders",
     )
-    add_options(parser)
+    add_protocol_options(parser)
+    parser.add_argument(
+        "--findings",
+        choices=("report", "fail"),
+        default="report",
+        help="whether properties that production violates make exit status 1 (default: report)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+    parser.add_argument("--rules", action="store_true", help="also print how often each rule decided a step")
+    parser.add_argument("--unexercised", action="store_true", help="also list the rules that decided no step")
+    parser.add_argument(
+        "--limit",
+        type=whole_number,
+        default=10,
+        metavar="N",
+        help="differences and findings shown in full per run (default: 10)",
+    )
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print the texts of rules and properties, and why something is not compared",
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
 
 

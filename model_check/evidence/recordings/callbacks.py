@@ -26,20 +26,20 @@ from kraftcheck.reference.transitions import role_name
 class Listener:
     """The state machine of one process. ``bootstrap``: the process has the checkpoint 0-0.
 
-    ``next_offset`` is the first offset that it has not received, ``told`` the last epoch and leader that it
-    received, and ``in_memory`` the batches that the leader has appended and not yet handed over.
+    ``next_offset`` is the first offset that it has not received, ``reported`` the last epoch and leader that
+    it received, and ``in_memory`` the batches that the leader has appended and not yet handed over.
     """
 
     __slots__ = (
         *("_read_at_once", "bootstrap", "in_memory", "leader"),
-        *("next_offset", "registered", "role", "told"),
+        *("next_offset", "registered", "role", "reported"),
     )
 
     def __init__(self, started: Replica, *, bootstrap: bool, read_at_once: int | None) -> None:
         self.bootstrap = bootstrap
         self.registered = False
         self.next_offset = 0
-        self.told: tuple[int, int | None] = (0, None)
+        self.reported: tuple[int, int | None] = (0, None)
         self.in_memory: list[Batch] = []
         self.role = role_name(started.role)
         self.leader = started.quorum_state.leader
@@ -56,8 +56,8 @@ class Listener:
         calls: list[Json] = []
         for effect in effects:
             if isinstance(effect, HighWatermark):
-                self._give_from_memory(effect.offset, calls)
-                self._give_from_log(effect.offset, log, calls)
+                self._pass_from_memory(effect.offset, calls)
+                self._pass_from_log(effect.offset, log, calls)
             elif isinstance(effect, AppendBatch):
                 if self.role == "Leader":
                     self.in_memory.append(effect.batch)
@@ -72,11 +72,11 @@ class Listener:
         calls: list[Json] = []
         self.registered = True
         if replica.high_watermark is not None:
-            self._give_from_log(replica.high_watermark, replica.log, calls)
+            self._pass_from_log(replica.high_watermark, replica.log, calls)
         role, leader = replica.role, replica.quorum_state.leader
         caught_up = isinstance(role, Leader) and self.next_offset > role.epoch_start_offset
         if caught_up or leader != replica.id:
-            self._tell(replica.epoch, leader, calls)
+            self._report(replica.epoch, leader, calls)
         return calls
 
     def _change(self, effect: Transition, calls: list[Json]) -> None:
@@ -84,28 +84,28 @@ class Listener:
         if effect.target != "Leader":
             self.in_memory.clear()
             if effect.target != "Resigned":
-                self._tell(effect.epoch, self.leader, calls)
+                self._report(effect.epoch, self.leader, calls)
 
-    def _tell(self, epoch: int, leader: int | None, calls: list[Json]) -> None:
+    def _report(self, epoch: int, leader: int | None, calls: list[Json]) -> None:
         """The report of a leader: a larger epoch, or the leader of an epoch that had none.
 
         A replica reports its own leadership only once the state machine has all records before it, and never
         after it has resigned.
         """
-        told_epoch, told_leader = self.told
-        news = epoch > told_epoch or (epoch == told_epoch and leader is not None and told_leader is None)
+        last_epoch, last_leader = self.reported
+        news = epoch > last_epoch or (epoch == last_epoch and leader is not None and last_leader is None)
         if self.registered and news:
-            self.told = (epoch, leader)
+            self.reported = (epoch, leader)
             calls.append({"cb": "leaderChange", "leader": or_minus_one(leader), "epoch": epoch})
 
-    def _give_from_memory(self, high_watermark: int, calls: list[Json]) -> None:
+    def _pass_from_memory(self, high_watermark: int, calls: list[Json]) -> None:
         """A leader still holds the values that it has appended and does not read them again."""
         while self.in_memory and self.in_memory[0].end_offset <= high_watermark:
             batch = self.in_memory.pop(0)
             if self.registered and not batch.is_control and batch.base_offset == self.next_offset:
-                self._give(batch, calls)
+                self._pass(batch, calls)
 
-    def _give_from_log(self, high_watermark: int, log: Log, calls: list[Json]) -> None:
+    def _pass_from_log(self, high_watermark: int, log: Log, calls: list[Json]) -> None:
         if not self.registered or self.next_offset >= high_watermark:
             return
         if log.snapshots and self.next_offset in range(max(1, log.start_offset)):
@@ -114,7 +114,7 @@ class Listener:
             calls.append({"cb": "loadBootstrap"})
         for batch in logs.batches_from(log, self.next_offset, self._read_at_once):
             if batch.end_offset <= high_watermark:
-                self._give(batch, calls)
+                self._pass(batch, calls)
 
     def _load(self, snapshot: Snapshot, calls: list[Json]) -> None:
         """Hand over the records before the log, or all records that a new state machine has missed."""
@@ -123,7 +123,7 @@ class Listener:
         calls.append({"cb": "loadSnapshot", "offset": id.end_offset, "epoch": id.epoch, "value": value})
         self.next_offset = id.end_offset
 
-    def _give(self, batch: Batch, calls: list[Json]) -> None:
+    def _pass(self, batch: Batch, calls: list[Json]) -> None:
         shown = write_batch(batch)
         call = {"cb": "commit", "base": shown["base"], "last": shown["last"], "epoch": shown["epoch"]}
         calls.append(call if batch.is_control else {**call, "values": shown["records"]})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.config import Times, connection_span, span
@@ -114,14 +114,16 @@ class Clock:
                 node = connection.node
                 yield RequestTimedOut(node) if connection.awaiting else BackoffExpired(node)
 
-    def shown(self, replica: Replica, state: Fields, event: Event) -> tuple[dict[str, Json], list[Found]]:
+    def shown(
+        self, replica: Replica, state: dict[str, Json], event: Event
+    ) -> tuple[dict[str, Json], list[Found]]:
         """The deadlines that a recorded state must show, a random one taken over from it; and the fault of
         the random one.
         """
-        given = state.inner("deadlines")
+        given = state.get("deadlines") or {}
         wrong: list[Found] = []
         if self.random_from is not None and "election" in given:
-            wrong.extend(self._adopt(given.number("election"), event.seq))
+            wrong.extend(self._adopt(given["election"], event.seq))
         return self.display(replica, event.now), wrong
 
     def display(self, replica: Replica, now: int) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from kraftcheck.evidence.recordings.exceptions import (
 )
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.lines import Sent
-from kraftcheck.evidence.recordings.network_layer import UNSUPPORTED, is_older
+from kraftcheck.evidence.recordings.network import UNSUPPORTED, is_older
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message
 from kraftcheck.evidence.recordings.sizes import size_of
@@ -248,13 +248,13 @@ def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Messag
         result.exceptions.append(OLDER_VERSION)
     batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
     result.exceptions.extend(_unordered(batches))
-    _adopt_words(expected, message.data.values)
+    _adopt_error_text(expected, message.data.values)
     if not same(expected, message.data.values):
         wrong = differences(expected, message.data.values, _path(key))
         result.found.extend(one._replace(shown_at=message.seq) for one in wrong)
 
 
-def _adopt_words(expected: Json, found: Json) -> None:
+def _adopt_error_text(expected: Json, found: Json) -> None:
     """Where both sides describe an error, the text is Kafka's."""
     if isinstance(expected.get(ERROR_TEXT), str) and isinstance(found.get(ERROR_TEXT), str):
         expected[ERROR_TEXT] = found[ERROR_TEXT]

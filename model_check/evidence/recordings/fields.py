@@ -69,15 +69,6 @@ class Fields:
             raise self._wrong(key, "true or false")
         return found
 
-    def fraction(self, key: str, default: float | None = None) -> float:
-        """A finite number, with or without a fraction."""
-        found = self.values.get(key, default)
-        if type(found) is int and abs(found) < 2**53:
-            return float(found)
-        if type(found) is not float or not abs(found) < float("inf"):
-            raise self._wrong(key, "a number")
-        return found
-
     def items(self, key: str, default: list[Json] | None = None) -> list[Json]:
         """A list field."""
         found = self.values.get(key, default)
@@ -90,13 +81,6 @@ class Fields:
         found = self.items(key)
         if any(type(value) is not int for value in found):
             raise InputError(f"{self.where}: field '{key}' must be a list of integers.")
-        return tuple(found)
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings."""
-        found = self.items(key)
-        if any(type(value) is not str for value in found):
-            raise InputError(f"{self.where}: field '{key}' must be a list of strings.")
         return tuple(found)
 
     def inner(self, key: str) -> Fields:
@@ -148,7 +132,7 @@ def typed(data: Json, kind: type[T] | Any, where: str) -> T:
 
 
 def _sentence(error: str, kind: Any) -> str:
-    """The message of msgspec on a value that is not of ``kind``, in kraftcheck's words."""
+    """The message of msgspec on a value that is not of ``kind``, as a sentence of kraftcheck."""
     text, _, place = error.partition(" - at `$")
     path = place.removesuffix("`").removeprefix(".").replace("[...]", ".*")
     missing = re.fullmatch(r"Object missing required field `(.+)`", text)

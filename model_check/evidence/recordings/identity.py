@@ -7,8 +7,7 @@ every node has the voters as static configuration.
 
 from __future__ import annotations
 
-from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.recording import Config, Event
+from kraftcheck.evidence.recordings.lines import ConfigLine, StartLine
 from kraftcheck.evidence.recordings.wire import LISTENER
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_quorum_state
 from kraftcheck.reference import log as logs
@@ -23,7 +22,7 @@ from kraftcheck.support.errors import InputError
 MAX_KRAFT_VERSION = 1
 
 
-def bootstrap_servers(config: Config) -> dict[int, int]:
+def bootstrap_servers(config: ConfigLine) -> dict[int, int]:
     """The nodes asked for a leader, by the id under which connections to them are kept."""
     initial = sorted(node.id for node in config.nodes if node.initial_voter)
     if config.initial_kraft_version == 0:
@@ -36,25 +35,25 @@ def endpoints_of(node: int) -> tuple[Endpoint, ...]:
     return (Endpoint(LISTENER, f"node-{node}", 9093),)
 
 
-def identity_of(config: Config, node: int, start: Fields) -> Replica:
+def identity_of(
+    config: ConfigLine, node: int, directory: str, *, can_become_voter: bool, auto_join: bool
+) -> Replica:
     """The process that a ``start`` line begins, before it reads its disk."""
-    found = start.text("dirId")
-    can_become_voter = start.flag("canBecomeVoter")
-    voters, kraft_version = _bootstrap(config, node, found)
+    voters, kraft_version = _bootstrap(config, node, directory)
     return Replica(
-        key=ReplicaKey(node, found),
+        key=ReplicaKey(node, directory),
         bootstrap_voters=voters,
         bootstrap_kraft_version=kraft_version,
         endpoints=endpoints_of(node) if can_become_voter else (),
         can_become_voter=can_become_voter,
-        auto_join=start.flag("autoJoin", False),
+        auto_join=auto_join,
         max_kraft_version=MAX_KRAFT_VERSION,
         cluster_id=config.cluster_id,
         next_correlation=0,
     )
 
 
-def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
+def _bootstrap(config: ConfigLine, node: int, found: str) -> tuple[VoterSet, int]:
     initial = [entry for entry in config.nodes if entry.initial_voter]
     if config.initial_kraft_version == 0:
         return static_voters(entry.id for entry in initial), 0
@@ -67,20 +66,16 @@ def _bootstrap(config: Config, node: int, found: str) -> tuple[VoterSet, int]:
     return voters, config.initial_kraft_version
 
 
-def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
+def disk_found(start: StartLine, where: str, known: dict[tuple[int, int], Batch]) -> Disk:
     """The disk that a ``start`` line describes. Raises UncoveredMessageError if it has a snapshot, or a batch
     whose content is not ``known``.
     """
-    if start.state is not None and ("snapshot" in start.state or "logStart" in start.state):
+    if start.state.snapshot is not None or start.state.log_start is not None:
         raise UncoveredMessageError("a disk with a snapshot")
-    quorum_state = read_quorum_state(start.fields.value("persisted"), start.fields.where)
+    quorum_state = read_quorum_state(start.persisted, where)
     batches = []
-    for entry in start.fields.items("logBatches"):
-        if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:
-            raise InputError(
-                f"{start.fields.where}: field 'logBatches' must hold base, last, epoch and more."
-            )
-        content = known.get((entry[0], entry[2]))
+    for base, _, epoch, _, _ in start.log_batches:
+        content = known.get((base, epoch))
         if content is None:
             raise UncoveredMessageError("a batch whose content no line shows")
         batches.append(content)
@@ -89,5 +84,5 @@ def disk_found(start: Event, known: dict[tuple[int, int], Batch]) -> Disk:
     try:
         log = logs.log_of(tuple(batches))
     except ValueError as error:
-        raise InputError(f"{start.fields.where}: {error}.") from None
+        raise InputError(f"{where}: {error}.") from None
     return Disk(quorum_state, log, log.end_offset)

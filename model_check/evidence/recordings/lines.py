@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.json import schema_components
 from msgspec.structs import fields
 
+from kraftcheck.reference.config import Times
+
 Json = dict[str, Any]
 #: A replica: its id, and its directory id where it is known.
 Key = Annotated[list[int | str], Meta(min_length=1, max_length=2)]
 SnapshotPosition = Annotated[list[int], Meta(min_length=2, max_length=2)]
+#: A batch in the log that a process finds: base and last offset, epoch, whether it is control, records.
+FoundBatch = tuple[int, int, int, Any, Any]
 Milliseconds = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
@@ -62,9 +66,19 @@ class State(Struct, rename="camel"):
     shutting_down: bool | None = None
 
 
-class RecordedState(State, rename="camel"):
+class RecordedState(State, rename="camel", kw_only=True):
     """A state in a recording: the expiry of its timers by the node's own clock, -1 if they have expired."""
 
+    state: str
+    epoch: int
+    leader: int
+    leo: int
+    last_epoch: int
+    hw: int
+    voters: list[Key]
+    voters_offset: int
+    kraft_version: int
+    is_voter: bool
     deadlines: dict[str, int] | None = None
 
 
@@ -136,6 +150,26 @@ class Timeouts(Struct, frozen=True):
     fetch_max_wait: Milliseconds = field(name="fetchMaxWaitMs")
     auto_join: bool = field(name="controller.quorum.auto.join.enable", default=False)
 
+    @property
+    def times(self) -> Times:
+        """The timeouts of the reference."""
+        return Times(
+            election_timeout=self.election,
+            fetch_timeout=self.fetch,
+            election_backoff_max=self.election_backoff_max,
+            append_linger=self.append_linger,
+            request_timeout=self.request,
+            retry_backoff=self.retry_backoff,
+        )
+
+
+class Network(Struct, frozen=True, rename="camel"):
+    """The delays of the network (ms): a message takes from ``delay_min`` to ``delay_max + tail_max``."""
+
+    delay_min: int = 0
+    delay_max: int | UnsetType = UNSET
+    tail_max: int = 0
+
 
 class Line(Struct, kw_only=True, tag_field="ev", rename="camel"):
     """Every line: its number from 0 on, and the global time in ms."""
@@ -151,12 +185,16 @@ class ConfigLine(Line, tag="config"):
     initial_kraft_version: Literal[0, 1]
     timeouts: Timeouts
     nodes: Annotated[list[NodeConfig], Meta(min_length=1)]
-    network: Json | UnsetType = UNSET
-    scenario: Any = UNSET
-    seed: Any = UNSET
-    log_level: Any = UNSET
-    kafka: Any = UNSET
-    base_epoch_ms: Any = UNSET
+    network: Network = Network()
+    scenario: Any = None
+    seed: Any = None
+    log_level: Any = None
+    kafka: Any = None
+    base_epoch_ms: Any = None
+
+    def node(self, id: int | None) -> NodeConfig | None:
+        """The node of this id, if there is one."""
+        return next((node for node in self.nodes if node.id == id), None)
 
 
 class Step(Line, kw_only=True):
@@ -178,16 +216,16 @@ class Shown(Step, kw_only=True):
     state: RecordedState = field(name="s")
 
 
-class StartLine(Shown, tag="start"):
+class StartLine(Shown, tag="start", kw_only=True):
     """A process starts, and finds the quorum-state file and the log."""
 
-    inc: int | UnsetType = UNSET
-    dir_id: str | UnsetType = UNSET
-    can_become_voter: bool | UnsetType = UNSET
-    auto_join: bool | UnsetType = UNSET
-    lost_unflushed: int | UnsetType = UNSET
-    persisted: Json | UnsetType | None = UNSET
-    log_batches: list[list[Any]] | UnsetType = UNSET
+    inc: int
+    dir_id: str
+    can_become_voter: bool
+    auto_join: bool
+    lost_unflushed: int
+    persisted: Json | None
+    log_batches: list[FoundBatch]
 
 
 class TickLine(Shown, tag="tick"):
@@ -211,14 +249,24 @@ class CallLine(Shown, tag="api", kw_only=True):
     """The state machine or the operator calls the raft client."""
 
     call: str
-    epoch: int | UnsetType = UNSET
-    values: list[int] | UnsetType = UNSET
-    offset: int | UnsetType = UNSET
-    timeout_ms: int | UnsetType = UNSET
-    threw: str | UnsetType = UNSET
-    version: int | UnsetType = UNSET
-    clean: bool | UnsetType = UNSET
-    created: bool | UnsetType = UNSET
+    epoch: int = -1
+    values: list[int] = []
+    offset: int | None = None
+    timeout_ms: int = 0
+    threw: str | None = None
+    version: int = -1
+    clean: bool = False
+    created: bool = False
+
+
+#: The fields that each call has.
+CALLS: Mapping[str, tuple[str, ...]] = {
+    "append": ("epoch", "values"),
+    "resign": ("epoch",),
+    "upgradeKRaftVersion": ("epoch", "version"),
+    "shutdown": ("timeoutMs",),
+    "createSnapshot": ("offset", "epoch", "clean", "created"),
+}
 
 
 class ExpireLine(Shown, tag="expire"):
@@ -233,8 +281,8 @@ class EndLine(Step, tag="end", kw_only=True):
     leo: int
     flushed: int
     during: Content | UnsetType = UNSET
-    exception: str | UnsetType = UNSET
-    power_loss: bool | UnsetType = UNSET
+    exception: str = ""
+    power_loss: bool = False
 
 
 class LeftLine(Line, kw_only=True):
@@ -267,24 +315,27 @@ class NetLine(Line, tag="net", kw_only=True):
     what: Any = UNSET
 
 
-class PauseLine(Line, tag="pause", kw_only=True):
-    """A process is paused."""
+class NodeLine(Line, kw_only=True):
+    """An event at a node that is no step of its process."""
 
     n: int
+
+
+class PauseLine(NodeLine, tag="pause", kw_only=True):
+    """A process is paused."""
+
     ms: int
 
 
-class WipeLine(Line, tag="wipe", kw_only=True):
+class WipeLine(NodeLine, tag="wipe", kw_only=True):
     """A node gets an empty disk."""
 
-    n: int
     dir_id: str
 
 
-class OsFlushLine(Line, tag="osFlush", kw_only=True):
+class OsFlushLine(NodeLine, tag="osFlush", kw_only=True):
     """The operating system writes a log back, up to ``to``."""
 
-    n: int
     to: int
 
 
@@ -310,39 +361,21 @@ class NoteLine(Line, tag="note"):
     """A remark of the recorder."""
 
 
-class FinalLine(Line, tag="final"):
+class FinalLine(Line, tag="final", kw_only=True):
     """The last line: totals."""
 
-    leaders: Json | UnsetType = UNSET
-    committed_data_records: int | UnsetType = UNSET
-    counts: Json | UnsetType = UNSET
+    leaders: dict[str, int]
+    committed_data_records: int
+    counts: dict[str, int]
 
 
 #: The steps of nodes; every other line is about the world around the nodes.
-STEP_LINES = (StartLine, TickLine, ReceiveLine, CallLine, ExpireLine, EndLine)
-WORLD_LINES = (
-    *(ConfigLine, LostLine, NetLine, PauseLine, WipeLine, OsFlushLine, ApiVersionsLine, AdminResultLine),
-    *(NoteLine, InFlightLine, FinalLine),
-)
-AnyLine = (
-    ConfigLine
-    | StartLine
-    | TickLine
-    | ReceiveLine
-    | CallLine
-    | ExpireLine
-    | EndLine
-    | LostLine
-    | InFlightLine
-    | NetLine
-    | PauseLine
-    | WipeLine
-    | OsFlushLine
-    | ApiVersionsLine
-    | AdminResultLine
-    | NoteLine
-    | FinalLine
-)
+StepLine = StartLine | TickLine | ReceiveLine | CallLine | ExpireLine | EndLine
+WorldLine = (
+    ConfigLine | LostLine | NetLine | PauseLine | WipeLine | OsFlushLine | ApiVersionsLine | AdminResultLine
+    | NoteLine | InFlightLine | FinalLine
+)  # fmt: skip
+AnyLine = StepLine | WorldLine
 
 
 def names(kind: type[Struct]) -> frozenset[str]:
@@ -351,13 +384,13 @@ def names(kind: type[Struct]) -> frozenset[str]:
     return frozenset({each.encode_name for each in fields(kind)} | ({tag} if tag else set()))
 
 
+def _kinds(lines: Any) -> dict[str, frozenset[str]]:
+    return {str(kind.__struct_config__.tag): names(kind) for kind in get_args(lines)}
+
+
 #: By ``ev``: the fields that a line of each kind may have; others are counted as unknown.
-KEYS: Mapping[str, frozenset[str]] = {
-    str(kind.__struct_config__.tag): names(kind) for kind in (*STEP_LINES, *WORLD_LINES)
-}
-STEPS, WORLD = (
-    frozenset(str(kind.__struct_config__.tag) for kind in kinds) for kinds in (STEP_LINES, WORLD_LINES)
-)
+KEYS: Mapping[str, frozenset[str]] = _kinds(AnyLine)
+STEPS, WORLD = frozenset(_kinds(StepLine)), frozenset(_kinds(WorldLine))
 
 
 def schema() -> Json:

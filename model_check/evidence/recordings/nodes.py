@@ -7,23 +7,22 @@ was one without effect, so the reference polls there too and must have nothing t
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 
 from kraftcheck.evidence.recordings import effects as shown
 from kraftcheck.evidence.recordings import processes
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.clock import Clock
-from kraftcheck.evidence.recordings.correlations import Correlations
 from kraftcheck.evidence.recordings.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.host import Host
+from kraftcheck.evidence.recordings.host import Correlations, Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
-from kraftcheck.evidence.recordings.known import KnownBatches, creation
-from kraftcheck.evidence.recordings.outcome import Difference, Found, Verdict
+from kraftcheck.evidence.recordings.lines import CallLine, EndLine, StartLine
+from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
-from kraftcheck.evidence.recordings.stored import Stored, written
+from kraftcheck.evidence.recordings.stored import KnownBatches, Stored, creation, written
 from kraftcheck.evidence.recordings.wire import read_message
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError
 from kraftcheck.reference.effects import (
@@ -69,19 +68,16 @@ class NodeRun:
         recording: Recording,
         protocol: Protocol,
         known: KnownBatches,
-        rules: Counter[str],
-        exceptions: Counter[str],
+        report: RunReport,
     ) -> None:
         self.node = node
         self.recording = recording
         self.protocol = protocol
         self.known = known
-        self.rules = rules
-        self.exceptions = exceptions
+        self.report = report
         self.servers = bootstrap_servers(recording.config)
         self.stored = Stored()
         self.detached: str | None = "before its first start"
-        self.uncovered = ""
         self.host: Host
         self.correlations: Correlations
         self.before: Replica
@@ -96,12 +92,14 @@ class NodeRun:
 
     # One recorded step.
 
-    def take(self, event: Event) -> tuple[Verdict, list[Difference]]:
+    def take(self, event: Event) -> None:
         """Compare one step with the reference's."""
+        report = self.report
         if event.kind != "start" and self.detached is not None:
             # A process that crashes before it shows a state may have written to the disk.
             self.stored.is_known &= event.kind != "end"
-            return Verdict.SKIPPED, []
+            report.skipped[self.detached] += 1
+            return
         self.found, self.used = [], []
         if event.kind != "start":
             self.host.begin()
@@ -109,19 +107,20 @@ class NodeRun:
         try:
             self._dispatch(event)
         except UncoveredMessageError as error:
-            self.uncovered = event.label if str(error) in event.label else f"{event.label}: {error}"
+            report.not_covered[event.label if str(error) in event.label else f"{event.label}: {error}"] += 1
             self._detach("after a step that is not covered")
-            return Verdict.NOT_COVERED, [self._difference(event, one, ()) for one in self.found]
+            self._report(event, ())
+            return
         if event.state is not None:
-            self.last_state = event.state.values
-        self.exceptions.update(self.used)
-        before = tuple(self.history)
+            self.last_state = event.state
+        report.compared[event.label] += 1
+        report.exceptions.update(self.used)
+        if self.found:
+            self._detach("after a difference")
+            self._report(event, self.history)
+        else:
+            report.rules.update(self.host.rules)
         self.history.append((event, tuple(self.host.rules)))
-        if not self.found:
-            self.rules.update(self.host.rules)
-            return Verdict.COMPARED, []
-        self._detach("after a difference")
-        return Verdict.COMPARED, [self._difference(event, one, before) for one in self.found]
 
     def timers(self) -> tuple[Clock | None, int | None]:
         """The timers of the process, and the time of its shutdown timeout; ``None`` where they are not
@@ -129,21 +128,10 @@ class NodeRun:
         """
         return (None, None) if self.detached is not None else (self.host.clock, self.shutdown_at)
 
-    def _difference(
-        self, event: Event, found: Found, before: Sequence[tuple[Event, tuple[str, ...]]]
-    ) -> Difference:
-        return Difference(
-            run=self.recording.name,
-            seq=event.seq,
-            node=self.node,
-            event=event.label,
-            field=found.field,
-            expected=found.expected,
-            found=found.found,
-            rules=tuple(self.host.rules),
-            before=tuple(f"{step.seq} {step.label}: {' '.join(rules) or '-'}" for step, rules in before),
-            shown_at=found.shown_at,
-        )
+    def _report(self, event: Event, before: Iterable[tuple[Event, tuple[str, ...]]]) -> None:
+        steps = tuple(f"{step.seq} {step.label}: {' '.join(rules) or '-'}" for step, rules in before)
+        for one in self.found:
+            self.report.differ(event, self.node, one, tuple(self.host.rules), steps)
 
     def _detach(self, reason: str) -> None:
         self.detached = reason
@@ -152,8 +140,9 @@ class NodeRun:
     def _dispatch(self, event: Event) -> None:
         if event.kind not in ("start", "end") and self.host.stopped:
             self.found.append(Found("process", "its end: the shutdown is complete", event.kind))
-        if event.kind == "start":
-            self._start(event)
+        line = event.line
+        if isinstance(line, StartLine):
+            self._start(event, line)
         elif event.kind == "tick":
             self._tick(event)
         elif event.kind == "recv":
@@ -161,24 +150,30 @@ class NodeRun:
             self._receive(event)
             self._compare(event, polled=True)
             self.unseen_poll_at = event.now
-        elif event.kind == "api":
-            self._call(event)
-        elif event.kind == "expire":
-            self._expire(event)
+        elif isinstance(line, CallLine):
+            self._call(event, line)
+        elif isinstance(line, EndLine):
+            self._end(event, line)
         else:
-            self._end(event)
+            self._expire(event)
 
     # Feeding the reference.
 
-    def _start(self, event: Event) -> None:
+    def _start(self, event: Event, line: StartLine) -> None:
         self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
-        self.found.extend(self.stored.found_by(event, self.known))
+        self.found.extend(self.stored.found_by(line, event.where, self.known))
         disk = self.stored.disk
         config = self.recording.config
-        identity = identity_of(config, self.node, event.fields)
+        identity = identity_of(
+            config,
+            self.node,
+            line.dir_id,
+            can_become_voter=line.can_become_voter,
+            auto_join=line.auto_join,
+        )
         self.before = replace(identity, log=disk.log)
-        host = Host(self.protocol, config.times, self.servers, identity, disk, event.now)
+        host = Host(self.protocol, config.timeouts.times, self.servers, identity, disk, event.now)
         self.host, self.correlations = host, Correlations(host, self.servers)
         self.listener = Listener(
             host.replica,
@@ -203,7 +198,7 @@ class NodeRun:
     def _tick(self, event: Event) -> None:
         assert event.state is not None
         if processes.is_second_half(event, self.last_state):
-            if not event.callbacks and same(self.last_state, event.state.values):
+            if not event.callbacks and same(self.last_state, event.state):
                 self.found.append(Found("tick", "a poll with a visible effect", None))
             self._unseen_poll()
             self._compare(event, polled=True)
@@ -237,38 +232,36 @@ class NodeRun:
             source = self.correlations.awaited_by(message)
             self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
 
-    def _call(self, event: Event) -> None:
+    def _call(self, event: Event, line: CallLine) -> None:
         # The poll that waits began before the call, and may still take the next message.
         self._unseen_poll()
-        call = event.fields.text("call")
+        call, values = line.call, tuple(line.values)
         if call == "append":
-            values = event.fields.numbers("values")
-            self.host.feed(Append(event.fields.number("epoch"), values), event.now)
+            self.host.feed(Append(line.epoch, values), event.now)
             accepted = [e.offset for e in self.host.effects if isinstance(e, AppendAccepted)]
-            recorded = [event.fields.number("offset")] if "offset" in event.fields else []
+            recorded = [] if line.offset is None else [line.offset]
             self.found.extend(differences(accepted, recorded, "offset"))
             for last in accepted:
                 self.submitted |= dict.fromkeys(range(last - len(values) + 1, last + 1), event.seq)
         elif call == "resign":
-            self.host.feed(Resign(event.fields.number("epoch")), event.now)
+            self.host.feed(Resign(line.epoch), event.now)
         elif call == "upgradeKRaftVersion":
             # The call does not wake the loop, which waits since the poll before it.
             self._unseen_poll()
-            version = event.fields.number("version")
-            self.host.feed(UpgradeKRaftVersion(event.fields.number("epoch"), version), event.now)
+            self.host.feed(UpgradeKRaftVersion(line.epoch, line.version), event.now)
         elif call == "shutdown":
-            self.shutdown_at = event.now + event.fields.number("timeoutMs")
+            self.shutdown_at = event.now + line.timeout_ms
             self.host.feed(Shutdown(), event.now)
         elif call == "createSnapshot":
-            self.host.feed(creation(event, self.host.replica), event.now)
+            self.host.feed(creation(line, self.host.replica), event.now)
             created = [effect.snapshot for effect in self.host.effects if isinstance(effect, StoreSnapshot)]
-            self.found.extend(differences(bool(created), event.fields.flag("created"), "created"))
+            self.found.extend(differences(bool(created), line.created, "created"))
             self.known.snapshots.update({snapshot.id: snapshot for snapshot in created})
         else:
             self.found.append(Found("call", "a call of the raft client", call))
         failed = [e.reason for e in self.host.effects if isinstance(e, CallFailed)]
-        if bool(failed) != ("threw" in event.fields):
-            self.found.append(Found("threw", failed or None, event.fields.values.get("threw")))
+        if bool(failed) != (line.threw is not None):
+            self.found.append(Found("threw", failed or None, line.threw))
         self._compare(event)
 
     def _expire(self, event: Event) -> None:
@@ -278,8 +271,8 @@ class NodeRun:
             self.host.feed(FetchWaitExpired(sent.destination, sent.answers), event.now)
         self._compare(event)
 
-    def _end(self, event: Event) -> None:
-        reason = event.fields.text("reason")
+    def _end(self, event: Event, line: EndLine) -> None:
+        reason = line.reason
         if reason == "stopped":
             timed_out = self.shutdown_at is not None and event.now >= self.shutdown_at
             if not self.host.stopped and not timed_out:
@@ -291,9 +284,9 @@ class NodeRun:
             else:
                 self.host.poll(event.now, shown.discovery_choice(event, self.servers))
         if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
-            self.found.append(Found("reason", "the process goes on", reason))
+            self.found.append(Found("reason", "the process continues", reason))
         self._compare_cut_off(event, reason)
-        self.found.extend(self.stored.left_by(event))
+        self.found.extend(self.stored.left_by(line))
         self.detached = "after its end"
 
     # Comparing.
@@ -360,7 +353,7 @@ class NodeRun:
         self.found.extend(wrong)
         if self.host.clock.draws > draws:
             self.used.append(ELECTION_TIMEOUT)
-        for one in state_differences(expected, event.state.values):
+        for one in state_differences(expected, event.state):
             if one.field == "deadlines.election" and self.host.clock.drawn_at not in (None, event.seq):
                 one = one._replace(shown_at=self.host.clock.drawn_at)
             self.found.append(one)

@@ -11,9 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.lines import NodeConfig
+from kraftcheck.evidence.recordings.lines import (
+    ConfigLine,
+    EndLine,
+    NodeConfig,
+    NodeLine,
+    OsFlushLine,
+    PauseLine,
+    Shown,
+    StartLine,
+    WipeLine,
+)
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Config, Event
+from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.effects import AppendBatch, Effect, Fatal, Flush, Persist
 
 #: Each crash point: the effect it belongs to, and whether that has happened.
@@ -55,8 +65,8 @@ class Process:
 class Processes:
     """All nodes of a run."""
 
-    def __init__(self, config: Config) -> None:
-        self.auto_join = config.auto_join
+    def __init__(self, config: ConfigLine) -> None:
+        self.auto_join = config.timeouts.auto_join
         self.by_node = {node.id: Process(node, node.directory) for node in config.nodes}
 
     def ran_since(self, node: int, seq: int) -> bool:
@@ -68,56 +78,56 @@ class Processes:
         """Compare a step with the known facts about its process, and record it."""
         assert event.node is not None
         process = self.by_node[event.node]
-        if process.node.is_skewed or "lt" in event.fields.values:
+        if process.node.is_skewed or event.shows_clock:
             yield from _clock(process.node, event)
-        if event.kind == "start":
-            yield from self._start(process, event)
+        line = event.line
+        if isinstance(line, StartLine):
+            yield from self._start(process, line)
         elif not process.runs and not _fails_to_start(process, event):
             yield Found("process", "a process runs on the node", "none does", process.ended_at)
-        if event.kind == "end":
-            yield from _end(process, event)
+        if isinstance(line, EndLine):
+            yield from _end(process, line)
         process.last_step = event.seq
-        if event.state is not None:
-            process.end_of_log = event.state.number("leo")
+        if isinstance(line, Shown):
+            process.end_of_log = line.state.leo
 
-    def _start(self, process: Process, event: Event) -> Iterator[Found]:
-        fields, node = event.fields, process.node
+    def _start(self, process: Process, line: StartLine) -> Iterator[Found]:
+        node = process.node
         if process.runs:
             yield Found("process", "no process runs on the node", "one does")
         joins = self.auto_join and node.can_become_voter
         expected: list[tuple[str, int | str | bool, int | str | bool, int | None]] = [
-            ("inc", process.incarnation + 1, fields.number("inc"), process.ended_at),
-            ("dirId", process.directory, fields.text("dirId"), process.directory_at),
-            ("canBecomeVoter", node.can_become_voter, fields.flag("canBecomeVoter"), 0),
-            ("autoJoin", joins, fields.flag("autoJoin"), 0),
+            ("inc", process.incarnation + 1, line.inc, process.ended_at),
+            ("dirId", process.directory, line.dir_id, process.directory_at),
+            ("canBecomeVoter", node.can_become_voter, line.can_become_voter, 0),
+            ("autoJoin", joins, line.auto_join, 0),
         ]
         for name, wanted, found, said_at in expected:
             if wanted != found:
                 yield Found(name, wanted, found, said_at)
-        lost = fields.number("lostUnflushed")
-        if lost not in (process.lost, process.lost_before_wipe):
-            yield Found("lostUnflushed", process.lost, lost, process.ended_at)
-        process.runs, process.incarnation = True, fields.number("inc")
-        process.started_at, process.paused_at = event.seq, None
+        if line.lost_unflushed not in (process.lost, process.lost_before_wipe):
+            yield Found("lostUnflushed", process.lost, line.lost_unflushed, process.ended_at)
+        process.runs, process.incarnation = True, line.inc
+        process.started_at, process.paused_at = line.seq, None
         process.lost = process.lost_before_wipe = 0
 
-    def world(self, event: Event) -> Iterator[Found]:
+    def world(self, line: NodeLine) -> Iterator[Found]:
         """A pause, a lost disk, or a log written back."""
-        process = self.by_node.get(event.fields.number("n"))
+        process = self.by_node.get(line.n)
         if process is None:
-            yield Found("n", "a node of the configuration", event.fields.number("n"))
-        elif event.kind == "wipe":
-            if process.directory == event.fields.text("dirId"):
+            yield Found("n", "a node of the configuration", line.n)
+        elif isinstance(line, WipeLine):
+            if process.directory == line.dir_id:
                 yield Found("dirId", "a new one", process.directory)
-            process.directory, process.directory_at = event.fields.text("dirId"), event.seq
+            process.directory, process.directory_at = line.dir_id, line.seq
             # No line shows whether records lost with the power, before the disk was replaced, count as lost.
             process.end_of_log, process.lost, process.lost_before_wipe = 0, 0, process.lost
-        elif event.kind == "pause":
-            process.paused_at = event.seq
-            if event.fields.number("ms") < 0:
-                yield Found("ms", "a length of time", event.fields.number("ms"))
-        elif event.kind == "osFlush":
-            to, end = event.fields.number("to"), process.end_of_log
+        elif isinstance(line, PauseLine):
+            process.paused_at = line.seq
+            if line.ms < 0:
+                yield Found("ms", "a length of time", line.ms)
+        elif isinstance(line, OsFlushLine):
+            to, end = line.to, process.end_of_log
             # The end of a crashed process and the next start show how much of its log is left to write back.
             if to > end or (process.runs and to != end):
                 yield Found("to", end, to)
@@ -125,35 +135,32 @@ class Processes:
 
 def _fails_to_start(process: Process, event: Event) -> bool:
     """Whether an ``end`` is that of a process which exited before it had a state to show."""
-    if event.kind != "end" or event.fields.text("reason") in ("killed", "stopped"):
+    line = event.line
+    if not isinstance(line, EndLine) or line.reason in ("killed", "stopped"):
         return False
-    if event.fields.number("inc") != process.incarnation + 1:
+    if line.inc != process.incarnation + 1:
         return False
     process.incarnation += 1
     return True
 
 
-def _end(process: Process, event: Event) -> Iterator[Found]:
-    fields = event.fields
-    incarnation, end, flushed = fields.number("inc"), fields.number("leo"), fields.number("flushed")
-    if incarnation != process.incarnation:
-        yield Found("inc", process.incarnation, incarnation)
-    reason = fields.text("reason")
-    if reason == "fatal" and "exception" not in fields:
+def _end(process: Process, line: EndLine) -> Iterator[Found]:
+    if line.inc != process.incarnation:
+        yield Found("inc", process.incarnation, line.inc)
+    if line.reason == "fatal" and not line.exception:
         yield Found("exception", "there is one where the reason is 'fatal'", None)
-    if reason not in REASONS:
-        yield Found("reason", f"one of {', '.join(sorted(REASONS))}", reason)
-    loses = fields.flag("powerLoss", False)
+    if line.reason not in REASONS:
+        yield Found("reason", f"one of {', '.join(sorted(REASONS))}", line.reason)
     process.runs, process.ends = False, process.ends + 1
-    process.end_of_log, process.ended_at = end, event.seq
-    process.lost = process.lost_before_wipe = max(0, end - flushed) if loses else 0
+    process.end_of_log, process.ended_at = line.leo, line.seq
+    process.lost = process.lost_before_wipe = max(0, line.leo - line.flushed) if line.power_loss else 0
 
 
 def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
     """Every step of a node with a clock of its own shows that clock, except its end; one that happens to
     show the global time need not be shown.
     """
-    if "lt" in event.fields:
+    if event.shows_clock:
         if event.now not in (times := node.local_times(event.time)):
             yield Found("lt", times[0], event.now)
     elif node.is_skewed and event.kind != "end" and event.time not in node.local_times(event.time):
@@ -167,11 +174,10 @@ def is_second_half(event: Event, last: Json) -> bool:
     state machine is served, and a timer may have expired on which the next poll acts. ``last`` is the state
     that the node showed before, ``None`` if there is none.
     """
-    assert event.state is not None
-    if event.sent or event.log or event.persisted or last is None:
+    now = event.state
+    if now is None or event.sent or event.log or event.persisted or last is None:
         return False
-    now = event.state.values
-    deadlines, before = event.state.inner("deadlines").values, last["deadlines"]
+    deadlines, before = now.get("deadlines", {}), last.get("deadlines", {})
     if now.keys() != last.keys() or deadlines.keys() != before.keys():
         return False
     if any(now[key] != last[key] for key in now if key != "deadlines"):

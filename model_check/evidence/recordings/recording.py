@@ -10,17 +10,21 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from kraftcheck.evidence.recordings.fields import Fields, Json, typed
 from kraftcheck.evidence.recordings.lines import (
+    CALLS,
     KEYS,
     WORLD,
     AdminResultLine,
     AnyLine,
     ApiVersionsLine,
+    CallLine,
     ConfigLine,
     Content,
     EndLine,
@@ -31,12 +35,12 @@ from kraftcheck.evidence.recordings.lines import (
     RecordedState,
     Sent,
     Step,
+    StepLine,
     names,
 )
 from kraftcheck.evidence.recordings.lines import (
     STEPS as STEPS,
 )
-from kraftcheck.reference.config import Times
 from kraftcheck.support import codec
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import InputError
@@ -47,6 +51,9 @@ _ACTS = frozenset({"mid", "during", "s", "log", "persist", "out", "cb"})
 
 #: The fields that a state, a message and an entry of ``out`` may have; others are counted as unknown.
 STATE, _CONTENT, _SENT = names(RecordedState), names(Content), names(Sent)
+
+#: The files of a run.
+FILES = ("run.json", "trace.jsonl.gz")
 
 #: The longest line and the largest content that are read; a run of more than ``_CHECKED_BYTES`` must not be
 #: compressed more than ``MAX_RATIO`` times. Recorded runs have less than a hundredth of both, and a ratio of
@@ -89,81 +96,43 @@ class Event(NamedTuple):
     node: int | None
     time: int
     now: int
-    fields: Fields
+    line: AnyLine
+    where: str
     message: Message | None
-    log: tuple[Fields, ...]
-    persisted: tuple[Fields, ...]
-    sent: tuple[Sent, ...]
-    callbacks: tuple[Fields, ...]
-    state: Fields | None
+    log: tuple[Fields, ...] = ()
+    persisted: tuple[Fields, ...] = ()
+    sent: tuple[Sent, ...] = ()
+    callbacks: tuple[Fields, ...] = ()
+    state: dict[str, Json] | None = None
 
     @property
     def label(self) -> str:
         """The kind of the event, for counts: ``recv Fetch request``, ``api append``, ``tick``."""
         if self.kind == "recv" and self.message is not None:
             return f"recv {self.message.api} {'request' if self.message.is_request else 'response'}"
-        if self.kind == "api":
-            return f"api {self.fields.text('call')}"
-        return self.kind
+        return f"api {self.line.call}" if isinstance(self.line, CallLine) else self.kind
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """The cluster of a run. ``labels``: its first line. fetch_max_wait (ms): the longest wait of a Fetch at
-    the leader.
-    """
-
-    cluster_id: str
-    initial_kraft_version: int
-    times: Times
-    fetch_max_wait: int
-    nodes: tuple[NodeConfig, ...]
-    auto_join: bool
-    labels: Fields
-
-    def node(self, id: int) -> NodeConfig | None:
-        """The node of this id, if there is one."""
-        return next((node for node in self.nodes if node.id == id), None)
-
-
-def config_of(fields: Fields) -> Config:
-    """Read the first line. Raises InputError where a field is missing or of the wrong type."""
-    line: ConfigLine = typed(fields.values, ConfigLine, fields.where)
-    given = line.timeouts
-    if len({node.id for node in line.nodes}) != len(line.nodes):
-        raise InputError(f"{fields.where}: field 'nodes' must name each node once.")
-    times = Times(
-        election_timeout=given.election,
-        fetch_timeout=given.fetch,
-        election_backoff_max=given.election_backoff_max,
-        append_linger=given.append_linger,
-        request_timeout=given.request,
-        retry_backoff=given.retry_backoff,
-    )
-    return Config(
-        line.cluster_id,
-        line.initial_kraft_version,
-        times,
-        given.fetch_max_wait,
-        tuple(line.nodes),
-        given.auto_join,
-        fields,
-    )
+    @property
+    def shows_clock(self) -> bool:
+        """Whether the line shows the node's own clock."""
+        return isinstance(self.line, Step) and self.line.local_time is not UNSET
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A run: its configuration, its events in order, and every message content by message id.
 
-    unknown: the number of lines with an unknown field, by kind and field. summary: ``run.json``.
+    unknown: the number of lines with an unknown field, by kind and field. summary: ``run.json``. notes: the
+    recorder's notes by line.
     """
 
     name: str
-    config: Config
+    config: ConfigLine
     events: tuple[Event, ...]
     messages: dict[int, Message]
     summary: Fields
-    unknown: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str]
+    notes: dict[int, Json]
 
 
 def read(folder: Path) -> Recording:
@@ -227,11 +196,12 @@ class _Reading:
     """The lines read so far; each is compared with those before it."""
 
     def __init__(self) -> None:
-        self.config: Config | None = None
+        self.config: ConfigLine | None = None
         self.nodes: dict[int, NodeConfig] = {}
         self.events: list[Event] = []
         self.messages: dict[int, Message] = {}
         self.unknown: Counter[str] = Counter()
+        self.notes: dict[int, Json] = {}
         self._sent_at: dict[int, int] = {}
         self._done_at: dict[int, int] = {}
 
@@ -251,11 +221,15 @@ class _Reading:
             raise InputError(f"{fields.where}: nothing may follow the 'final' line.")
         if time < (self.events[-1].time if self.events else 0):
             raise InputError(f"{fields.where}: 't' is {time}, before the line above; lines were moved.")
-        if kind == "config":
-            self.config = config_of(fields)
-            self.nodes = {node.id: node for node in self.config.nodes}
         self._count_unknown(kind, fields)
         line: AnyLine = typed(fields.values, AnyLine, fields.where)
+        if isinstance(line, ConfigLine):
+            self.config = line
+            self.nodes = {node.id: node for node in line.nodes}
+            if len(self.nodes) != len(line.nodes):
+                raise InputError(f"{fields.where}: field 'nodes' must name each node once.")
+        elif kind == "note":
+            self.notes[seq] = fields.values
         event = self._step(kind, line, fields) if isinstance(line, Step) else self._world(kind, line, fields)
         self.events.append(event)
 
@@ -265,7 +239,8 @@ class _Reading:
             raise InputError(f"{where}: the trace is empty.")
         if self.events[-1].kind != "final":
             raise InputError(f"{where}: the trace ends without its 'final' line; it was cut off.")
-        return Recording(name, self.config, tuple(self.events), self.messages, summary, self.unknown)
+        events = tuple(self.events)
+        return Recording(name, self.config, events, self.messages, summary, self.unknown, self.notes)
 
     def _count_unknown(self, kind: str, fields: Fields) -> None:
         more = fields.values.keys() - KEYS[kind]
@@ -277,26 +252,24 @@ class _Reading:
         if kind != "note":
             self.unknown.update(f"{kind}.{key}" for key in more)
 
-    def _step(self, kind: str, line: Step, fields: Fields) -> Event:
-        node, values = line.node, fields.values
+    def _step(self, kind: str, line: StepLine, fields: Fields) -> Event:
+        node, values, where = line.node, fields.values, fields.where
         if node not in self.nodes:
-            raise InputError(f"{fields.where}: the configuration names no node {node}.")
+            raise InputError(f"{where}: the configuration names no node {node}.")
         message = None
         if isinstance(line, ReceiveLine):
-            message = self._message(line.seq, line, fields)
-        elif isinstance(line, EndLine) and "during" in values:
-            during = fields.inner("during")
-            assert isinstance(line.during, Content)
-            message = self._message(line.seq, line.during, during)
-            self._count(f"{kind}.during", during.values, _CONTENT)
-        now = line.time
-        if "lt" in values:
-            now = fields.number("lt")
-        elif self.nodes[node].is_skewed:
-            now = self.nodes[node].local_times(line.time)[0]
-        state = None if kind == "end" else fields.inner("s")
-        if state is not None:
-            self._count(f"{kind}.s", state.values, STATE)
+            message = self._message(line.seq, line, where)
+        elif isinstance(line, EndLine) and line.during is not UNSET:
+            message = self._message(line.seq, line.during, where)
+            self._count(f"{kind}.during", values["during"], _CONTENT)
+        elif isinstance(line, CallLine):
+            for name in CALLS.get(line.call, ()):
+                fields.value(name)
+        now = self.nodes[node].local_times(line.time)[0] if line.local_time is UNSET else line.local_time
+        state = None
+        if kind != "end":
+            state = values["s"]
+            self._count(f"{kind}.s", state, STATE)
         for sent, shown in zip(line.out, values.get("out", ()), strict=True):
             self._sent(line.seq, sent, shown, fields)
         return Event(
@@ -305,27 +278,29 @@ class _Reading:
             node,
             line.time,
             now,
-            fields,
+            line,
+            where,
             message,
-            tuple([Fields(entry, fields.where) for entry in line.log]),
-            tuple([Fields(entry, fields.where) for entry in line.persist]),
+            tuple([Fields(entry, where) for entry in line.log]),
+            tuple([Fields(entry, where) for entry in line.persist]),
             tuple(line.out),
-            tuple([Fields(entry, fields.where) for entry in line.cb]),
+            tuple([Fields(entry, where) for entry in line.cb]),
             state,
         )
 
     def _world(self, kind: str, line: AnyLine, fields: Fields) -> Event:
         message = None
         if isinstance(line, LeftLine):
-            message = self._message(line.seq, line, fields)
+            message = self._message(line.seq, line, fields.where)
         elif isinstance(line, ApiVersionsLine):
-            self._is_done(line.mid, line.seq, fields)
+            self._is_done(line.mid, line.seq, fields.where)
         elif isinstance(line, AdminResultLine):
-            self._admin_result(line, fields)
-        return Event(line.seq, kind, None, line.time, line.time, fields, message, (), (), (), (), None)
+            self._admin_result(line, fields.where)
+        return Event(line.seq, kind, None, line.time, line.time, line, fields.where, message)
 
-    def _message(self, seq: int, line: ReceiveLine | LeftLine | Content, fields: Fields) -> Message:
-        self._is_done(line.mid, seq, fields)
+    def _message(self, seq: int, line: ReceiveLine | LeftLine | Content, where: str) -> Message:
+        self._is_done(line.mid, seq, where)
+        synthetic = UNSET if isinstance(line, LeftLine) else line.synthetic
         message = Message(
             line.mid,
             line.kind == "req",
@@ -334,28 +309,28 @@ class _Reading:
             line.to if isinstance(line, LeftLine) else None,
             line.correlation,
             line.version,
-            Fields(line.data, fields.where),
-            fields.values.get("synthetic"),
+            Fields(line.data, where),
+            None if synthetic is UNSET else synthetic,
             seq,
             line.why if isinstance(line, LostLine) else None,
         )
         self.messages[line.mid] = message
         return message
 
-    def _admin_result(self, line: AdminResultLine, fields: Fields) -> None:
+    def _admin_result(self, line: AdminResultLine, where: str) -> None:
         """The content of an answer to the client; its version and correlation id are those of the request."""
-        self._is_done(line.mid, line.seq, fields)
+        self._is_done(line.mid, line.seq, where)
         request = self.messages.get(line.answers)
         correlation, version = (-1, -1) if request is None else (request.correlation, request.version)
-        data = Fields(line.data, fields.where)
+        data = Fields(line.data, where)
         self.messages[line.mid] = Message(
             line.mid, False, line.api, line.source, -1, correlation, version, data, None, line.seq
         )
 
-    def _is_done(self, mid: int, seq: int, fields: Fields) -> None:
+    def _is_done(self, mid: int, seq: int, where: str) -> None:
         if mid in self._done_at:
             raise InputError(
-                f"{fields.where}: message {mid} was already accounted for on line {self._done_at[mid] + 1}."
+                f"{where}: message {mid} was already accounted for on line {self._done_at[mid] + 1}."
             )
         self._done_at[mid] = seq
 
@@ -375,3 +350,40 @@ class _Reading:
     def _count(self, kind: str, shown: dict[str, Json], known: frozenset[str]) -> None:
         if not shown.keys() <= known:
             self.unknown.update(f"{kind}.{key}" for key in shown.keys() - known)
+
+
+# Runs in folders.
+
+
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """The runs among ``folders``, each once: a folder that is a run, or every ``run-*`` below a folder.
+
+    Raises InputError for a folder without runs. An incomplete ``run-*`` is listed too: reading it reports the
+    missing part.
+    """
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        try:
+            for run in _runs_in(folder):
+                found.setdefault(run.resolve(), run)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{folder}: cannot be read ({error}); give a folder of recorded runs.") from None
+    return list(found.values())
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    if folder.is_file():
+        raise InputError(
+            f"{folder}: is a file; give the folder of a recorded run, or a folder of such folders."
+        )
+    if not folder.exists():
+        raise InputError(f"{folder}: there is no such folder; give the folder of a recorded run.")
+    if any((folder / name).exists() for name in FILES):
+        return [folder]
+    runs = sorted(path for path in folder.rglob("run-*") if path.is_dir())
+    if not runs:
+        files = " and ".join(FILES)
+        raise InputError(
+            f"{folder}: there is no recorded run; expected {files}, or folders run-* that have them."
+        )
+    return runs

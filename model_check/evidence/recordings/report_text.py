@@ -7,22 +7,17 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kraftcheck import spec
-from kraftcheck.evidence.history.checks import JUDGED, why_not
+from kraftcheck.evidence.history.checks import JUDGED
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS, NOT_COMPARED
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.outcome import Difference
-from kraftcheck.evidence.recordings.properties.finding import Finding
-from kraftcheck.evidence.recordings.report import (
-    RunResult,
-    missing_goals,
-    property_id,
-    rule_counts,
-    total,
-    unexercised,
-)
+from kraftcheck.evidence.recordings.outcome import Difference, Finding, RunResult
+from kraftcheck.evidence.recordings.report import missing_goals, not_judged, rule_counts, total, unexercised
 from kraftcheck.support.printable import printable
+
+T = TypeVar("T")
 
 #: The narrowest report.
 MIN_WIDTH = 60
@@ -57,8 +52,10 @@ def as_text(results: Sequence[RunResult], wanted: Wanted, width: int) -> str:
     width = max(width, MIN_WIDTH)
     parts = [_table(results, width)]
     for result in results:
-        parts += [_differences(result, wanted, width), _findings(result, wanted, width)]
-    parts += [_open(results, wanted, width), _exceptions(results, wanted, width)]
+        differences = result.report.differences
+        parts.append(_listed(result, "differences", differences, _difference, wanted, width))
+        parts.append(_findings(result, wanted, width))
+    parts += [_open(results, width), _exceptions(results, wanted, width)]
     if wanted.verbose:
         parts.append(_properties(width))
     if wanted.rules:
@@ -104,28 +101,39 @@ def _row(cells: Sequence[str], sizes: Sequence[int]) -> str:
     return "".join(f"{cell:>{size}}" for cell, size in zip(cells, sizes, strict=True))
 
 
-# Differences.
+# Differences and findings.
 
 
-def _differences(result: RunResult, wanted: Wanted, width: int) -> Iterator[str]:
-    differences = result.report.differences
-    for number, difference in enumerate(differences[: wanted.limit]):
+def _listed(
+    result: RunResult,
+    what: str,
+    entries: Sequence[T],
+    block: Callable[[str, T, Wanted, int], Iterator[str]],
+    wanted: Wanted,
+    width: int,
+) -> Iterator[str]:
+    """The first entries, and how many more there are."""
+    run = result.report.run
+    for number, entry in enumerate(entries[: wanted.limit]):
         if number:
             yield ""
-        yield from _difference(difference, wanted, width)
-    yield from _more(result, len(differences) - wanted.limit, "differences", width)
+        yield from block(run, entry, wanted, width)
+    more = len(entries) - wanted.limit
+    if more > 0:
+        yield from _wrapped(f"{run}: {more:,} more {what} (--limit shows more)", width)
 
 
-def _difference(difference: Difference, wanted: Wanted, width: int) -> Iterator[str]:
+def _difference(run: str, difference: Difference, wanted: Wanted, width: int) -> Iterator[str]:
     node = "the run" if difference.node is None else f"node {difference.node}"
-    where = f"{difference.run}: seq {difference.seq}, {node}, {difference.event}: {difference.field}"
-    yield from _wrapped(where, width)
+    yield from _wrapped(f"{run}: seq {difference.seq}, {node}, {difference.event}: {difference.field}", width)
     shown = "" if difference.shown_at is None else f" (content recorded at seq {difference.shown_at})"
-    yield from _labelled("reference", _value(difference.expected), width)
-    yield from _labelled("production", _value(difference.found) + shown, width)
+    yield from _labelled("reference", _value(difference.reference), width)
+    yield from _labelled("production", _value(difference.production) + shown, width)
     if wanted.verbose:
+        rules = spec.load().rules
         for rule in difference.rules:
-            yield from _labelled("rule", f"{rule}  {_rule_text(rule)}", width)
+            sentence = rules[rule].sentence if rule in rules else ""
+            yield from _labelled("rule", f"{rule}  {sentence}", width)
     else:
         yield from _labelled("rules", " ".join(difference.rules) or "none", width)
     for step in difference.before:
@@ -137,60 +145,38 @@ def _value(value: Json) -> str:
     return "nothing" if value is None else json.dumps(value)
 
 
-def _rule_text(rule_id: str) -> str:
-    rule = spec.load().rules.get(rule_id)
-    return "" if rule is None else rule.sentence
-
-
 def _labelled(label: str, text: str, width: int) -> list[str]:
     lines = textwrap.wrap(text, width - 14, break_on_hyphens=False) or [""]
     return [f"  {label if number == 0 else '':<12}{line}" for number, line in enumerate(lines)]
 
 
-def _more(result: RunResult, count: int, what: str, width: int) -> list[str]:
-    if count <= 0:
-        return []
-    return _wrapped(f"{result.report.run}: {count:,} more {what} (--limit shows more)", width)
-
-
-# Findings.
-
-
-def _findings(result: RunResult, wanted: Wanted, width: int) -> Iterator[str]:
-    findings = result.judgement.findings
-    for number, finding in enumerate(findings[: wanted.limit]):
-        if number:
-            yield ""
-        yield from _finding(finding, wanted, width)
-    yield from _more(result, len(findings) - wanted.limit, "findings", width)
-    for note in result.judgement.unexplained:
-        where = "run.json" if note.seq is None else f"seq {note.seq}"
-        text = f"{note.run}: {where}: the recorder noted what no finding explains: {note.text}"
-        yield from _wrapped(text, width)
-
-
-def _finding(finding: Finding, wanted: Wanted, width: int) -> Iterator[str]:
+def _finding(run: str, finding: Finding, wanted: Wanted, width: int) -> Iterator[str]:
     kind = "hazard" if finding.hazard else "finding"
-    name = f"{finding.property} ({property_id(finding.property)})"
     nodes = f"node {finding.nodes[0]}"
     if len(finding.nodes) > 1:
         nodes += f" with {', '.join(map(str, finding.nodes[1:]))}"
-    where = f"{kind}: {finding.run}: seq {finding.seq}, t {finding.time} ms, {nodes}: {name}"
-    yield from _wrapped(where, width)
+    name = f"{finding.property} ({finding.id})"
+    yield from _wrapped(f"{kind}: {run}: seq {finding.seq}, t {finding.time} ms, {nodes}: {name}", width)
     if wanted.verbose:
-        yield from _labelled(
-            "property", spec.load().properties[property_id(finding.property)].statement, width
-        )
+        yield from _labelled("property", spec.load().properties[finding.id].statement, width)
     yield from _labelled("seen", finding.evidence, width)
     yield from _labelled("cause", finding.cause or "not known", width)
     if finding.scenario is not None:
         yield from _labelled("again", f"kraftcheck check {finding.scenario} -v", width)
 
 
+def _findings(result: RunResult, wanted: Wanted, width: int) -> Iterator[str]:
+    yield from _listed(result, "findings", result.judgement.findings, _finding, wanted, width)
+    for note in result.judgement.unexplained:
+        where = "run.json" if note.seq is None else f"seq {note.seq}"
+        text = f"{result.report.run}: {where}: the recorder noted what no finding explains: {note.text}"
+        yield from _wrapped(text, width)
+
+
 # Parts that were not compared.
 
 
-def _open(results: Sequence[RunResult], wanted: Wanted, width: int) -> Iterator[str]:
+def _open(results: Sequence[RunResult], width: int) -> Iterator[str]:
     reports = [result.report for result in results]
     counts = (
         ("open: the reference does not cover yet", total(report.not_covered for report in reports)),
@@ -216,26 +202,30 @@ def _exceptions(results: Sequence[RunResult], wanted: Wanted, width: int) -> Ite
             yield from _wrapped(f"{count:>9,}  {name}: {EXCEPTIONS.get(name, '')}", width, 0, 11)
         yield from _wrapped("not compared, whatever the run:", width)
         for each in NOT_COMPARED:
-            yield from _wrapped(f"{each.event}: {', '.join(each.fields)}: {each.reason}", width, 2)
+            events, fields = ", ".join(each.events), ", ".join(each.fields)
+            yield from _wrapped(f"{events}: {fields}: {each.reason}", width, 2)
         return
     yield from _counted("exceptions, which follow no rule (-v says what is checked)", counter, width)
     yield from _wrapped("not compared, or in part only, whatever the run (-v says why):", width)
-    fields: dict[str, list[str]] = {}
+    names: dict[str, dict[str, None]] = {}
     for each in NOT_COMPARED:
-        fields.setdefault(each.event, []).extend(field or "all" for field in each.fields)
-    for event, names in fields.items():
-        yield from _wrapped(f"{event}: {', '.join(dict.fromkeys(names))}", width, 2)
+        for event in each.events:
+            names.setdefault(event, {}).update(dict.fromkeys(field or "all" for field in each.fields))
+    for event, listed in names.items():
+        yield from _wrapped(f"{event}: {', '.join(listed)}", width, 2)
 
 
 def _properties(width: int) -> Iterator[str]:
+    properties = spec.load().properties.values()
     yield from _wrapped("properties judged on the recording:", width)
-    for name, how in JUDGED.items():
-        yield from _wrapped(f"{property_id(name)} {name}: {how}", width, 2)
+    for each in properties:
+        if each.name in JUDGED:
+            yield from _wrapped(f"{each.id} {each.name}: {JUDGED[each.name]}", width, 2)
     yield from _wrapped("properties that a recording cannot show:", width)
-    for each in spec.load().properties.values():
-        reason = why_not(each.name)
-        if reason is not None:
-            yield from _wrapped(f"{each.id} {each.name}: {reason}", width, 2)
+    reasons = not_judged()
+    for each in properties:
+        if each.id in reasons:
+            yield from _wrapped(f"{each.id} {each.name}: {reasons[each.id]}", width, 2)
 
 
 # Rules.

@@ -13,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import UNSET
+
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.exceptions import SPINNING
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings.lines import ApiVersionsLine, PauseLine
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.transport import Flight
@@ -48,11 +51,10 @@ class Spacing:
         self._arrived: dict[tuple[int, int], Flight] = {}
         self._end = recording.events[-1].time
         self._config = recording.config
-        labels = recording.config.labels
-        network = labels.inner("network") if "network" in labels else Fields({}, labels.where)
-        self._shortest = network.number("delayMin", 0)
-        known = "delayMax" in network
-        self._longest = network.number("delayMax") + network.number("tailMax", 0) if known else None
+        network = recording.config.network
+        self._shortest = network.delay_min
+        longest = network.delay_max
+        self._longest = None if longest is UNSET else longest + network.tail_max
 
     def step(
         self, event: Event, clock: Clock | None, shutdown_at: int | None, flights: Mapping[int, Flight]
@@ -72,26 +74,27 @@ class Spacing:
         same = event.kind == "tick" and event.now == node.now
         node.steps = node.steps + 1 if same else 1
         node.seq, node.now = event.seq, event.now
-        node.deadlines = None if event.state is None else event.state.inner("deadlines").values
+        node.deadlines = None if event.state is None else event.state.get("deadlines")
         if event.kind in ("start", "end"):
             node.paused_at, node.paused_until = None, -1
 
     def world(self, event: Event, flights: Mapping[int, Flight]) -> Iterator[Found]:
         """A line that is no step: a pause begins, a message reaches a server or is left over."""
-        if event.kind == "pause":
-            node = self._nodes.setdefault(event.fields.number("n"), _Node())
-            until = event.time + event.fields.number("ms")
+        line = event.line
+        if isinstance(line, PauseLine):
+            node = self._nodes.setdefault(line.n, _Node())
+            until = event.time + line.ms
             if until > node.paused_until:
                 node.paused_at, node.paused_until = event.seq, until
                 node.paused_from = max(event.time, node.paused_from)
-        elif event.kind == "apiVersions":
-            yield from self._delay(event, flights.get(event.fields.number("mid")), _Node())
+        elif isinstance(line, ApiVersionsLine):
+            yield from self._delay(event, flights.get(line.mid), _Node())
         elif event.kind == "inflight" and event.time != self._end:
             yield Found("t", self._end, event.time)
 
     def _earlier(self, event: Event) -> int:
         """The reading of the node's own clock one ms before ``event``; a fast clock skips numbers."""
-        config = self._config.node(-1 if event.node is None else event.node)
+        config = self._config.node(event.node)
         if config is None or not config.is_skewed:
             return event.now - 1
         return min(*config.local_times(event.time - 1), event.now - 1)

@@ -1,18 +1,24 @@
-"""The contents of a node's disk in a recorded run, by the reference's effects; compared with the recorded
-ones.
-"""
+"""A node's disk in a recorded run, by the reference's effects; compared with the recorded one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import disk_found
-from kraftcheck.evidence.recordings.known import KnownBatches
+from kraftcheck.evidence.recordings.lines import CallLine, EndLine, NodeLine, OsFlushLine, StartLine, WipeLine
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.recording import Recording
+from kraftcheck.evidence.recordings.sizes import snapshot_size
 from kraftcheck.evidence.recordings.state import differences
-from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names, write_quorum_state
+from kraftcheck.evidence.recordings.wire_records import (
+    UncoveredMessageError,
+    read_batch,
+    read_quorum_state,
+    record_names,
+    write_quorum_state,
+)
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
@@ -25,8 +31,13 @@ from kraftcheck.reference.effects import (
     StoreSnapshot,
     Truncate,
 )
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import CreateSnapshot
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch, Log, Snapshot, SnapshotId, Value
+from kraftcheck.reference.messages import FetchSnapshotResponse
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.snapshots import control_records
 
 #: The effects that reach the disk.
 DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
@@ -55,33 +66,32 @@ class Stored:
         self.is_known = True
         self.kept: int | None = None
 
-    def outside(self, event: Event) -> None:
+    def outside(self, line: NodeLine) -> None:
         """A broker's log is written back in the background, or the disk is replaced by an empty one."""
-        if event.kind == "wipe":
+        if isinstance(line, WipeLine):
             self.disk, self.file, self.is_known = Disk(), None, True
-        else:
-            to = min(event.fields.number("to"), self.disk.log.end_offset)
+        elif isinstance(line, OsFlushLine):
+            to = min(line.to, self.disk.log.end_offset)
             self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
 
-    def found_by(self, start: Event, known: KnownBatches) -> Iterator[Found]:
+    def found_by(self, start: StartLine, where: str, known: KnownBatches) -> Iterator[Found]:
         """The new process must find the disk of the reference; after steps that were not compared, its
         recorded disk is adopted.
 
         Raises UncoveredMessageError where the recording does not show it whole.
         """
-        fields = start.fields
         if not self.is_known:
-            self.disk = disk_found(start, known.by_position)
-            self.file = fields.value("persisted")
+            self.disk = disk_found(start, where, known.by_position)
+            self.file = start.persisted
             self.is_known = True
             return
         batches = [
             [entry.base_offset, entry.end_offset - 1, entry.epoch, entry.is_control, record_names(entry)]
             for entry in self.disk.log.batches
         ]
-        yield from differences(self.file, fields.value("persisted"), "persisted")
-        self.disk = replace(self.disk, quorum_state=read_quorum_state(self.file, fields.where))
-        yield from differences(batches, fields.items("logBatches"), "logBatches")
+        yield from differences(self.file, start.persisted, "persisted")
+        self.disk = replace(self.disk, quorum_state=read_quorum_state(self.file, where))
+        yield from differences(batches, list(map(list, start.log_batches)), "logBatches")
 
     def write(self, effects: Sequence[Effect], files: Sequence[Json]) -> None:
         """``effects`` happen; they write ``files``."""
@@ -92,12 +102,12 @@ class Stored:
         if files:
             self.file = files[-1]
 
-    def left_by(self, end: Event) -> Iterator[Found]:
+    def left_by(self, end: EndLine) -> Iterator[Found]:
         """A process ends; it leaves the state that the line shows."""
-        yield from differences(self.disk.log.end_offset, end.fields.number("leo"), "leo")
-        yield from self._flushed(end.fields.number("flushed"))
+        yield from differences(self.disk.log.end_offset, end.leo, "leo")
+        yield from self._flushed(end.flushed)
         self.kept = None
-        if end.fields.flag("powerLoss", False):
+        if end.power_loss:
             self.disk = disks.lose_power(self.disk)
         elif self.disk.flushed < self.disk.log.end_offset:
             self.kept = self.disk.flushed
@@ -113,3 +123,63 @@ class Stored:
         if self.kept is not None and flushed == min(self.kept, self.disk.log.end_offset):
             self.disk = replace(self.disk, flushed=flushed)
         yield from differences(self.disk.flushed, flushed, "flushed")
+
+
+def last_value(log: Log, end: int) -> tuple[int, ...]:
+    """The last value before offset ``end``, from a snapshot if need be; nothing if there is none."""
+    for entry in reversed(log.batches):
+        last = entry.records[-1]
+        if entry.end_offset <= end and isinstance(last, Value):
+            return (last.value,)
+    return log.snapshots[-1].values if log.snapshots else ()
+
+
+def creation(line: CallLine, replica: Replica) -> CreateSnapshot:
+    """The snapshot that the call ``createSnapshot`` asks of ``replica``: the state machine of recorded runs
+    keeps the last value that it received.
+    """
+    assert line.offset is not None
+    id = SnapshotId(line.offset, line.epoch)
+    values = last_value(replica.log, id.end_offset)
+    size = snapshot_size(*control_records(replica, id.end_offset), values)
+    return CreateSnapshot(id, values, size, line.clean)
+
+
+class KnownBatches:
+    """The batches and snapshots of a recording. They are needed only where a disk is taken over from the
+    recording, so they are collected only then.
+
+    ``snapshots``: those that some node has created so far; recordings show no more of them than their size.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.snapshots: dict[SnapshotId, Snapshot] = {}
+
+    def with_content(self, response: FetchSnapshotResponse) -> FetchSnapshotResponse:
+        """``response`` with the snapshot whose bytes it brings. Raises UncoveredMessageError if no node is
+        known to have created it.
+        """
+        if response.error is not ErrorCode.NONE or response.partition_error is not ErrorCode.NONE:
+            return response
+        if response.snapshot not in self.snapshots:
+            raise UncoveredMessageError("a snapshot that no node was seen to create")
+        return replace(response, content=self.snapshots[response.snapshot])
+
+    @cached_property
+    def by_position(self) -> dict[tuple[int, int], Batch]:
+        """Every batch by base offset and epoch. Raises InputError where one is not well formed."""
+        known: dict[tuple[int, int], Batch] = {}
+        for event in self._recording.events:
+            shown = [entry for operation in event.log for entry in operation.objects("batches", [])]
+            if event.message is not None and event.message.api == "Fetch" and not event.message.is_request:
+                for topic in event.message.data.objects("responses"):
+                    for partition in topic.objects("partitions"):
+                        shown.extend(partition.objects("batches", []))
+            for entry in shown:
+                try:
+                    content = read_batch(entry)
+                except UncoveredMessageError:
+                    continue
+                known[content.base_offset, content.epoch] = content
+        return known

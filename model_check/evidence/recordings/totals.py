@@ -12,6 +12,15 @@ from collections.abc import Iterator
 from kraftcheck import spec
 from kraftcheck.evidence.recordings.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
 from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.lines import (
+    AdminResultLine,
+    CallLine,
+    EndLine,
+    FinalLine,
+    LostLine,
+    Shown,
+    StartLine,
+)
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences
@@ -40,7 +49,7 @@ class Totals:
         self.results: Counter[str] = Counter()
         self.entered: Counter[str] = Counter()
         self.leaders: dict[str, int] = {}
-        self.died_leading: dict[str, int] = {}
+        self.ended_leading: dict[str, int] = {}
         self.unnamed: set[str] = set()
         self.may_miss = False
         self.committed: set[int] = set()
@@ -48,31 +57,31 @@ class Totals:
         self.high_watermark = -1
         self.wipes = 0
         self.pauses = 0
-        self._roles: dict[int | None, tuple[str, int]] = {}
+        self._roles: dict[int, tuple[str, int]] = {}
 
     def take(self, event: Event) -> None:
         """Count one line."""
-        kind, counts = event.kind, self.counts
+        kind, line, counts = event.kind, event.line, self.counts
         if kind == "recv" or kind == "tick" or kind == "expire" or kind == "api" or kind == "start":
             counts[f"ev:{kind}"] += 1
-        if event.state is not None:
-            self._state(event, event.state)
+        if isinstance(line, Shown):
+            self._state(line)
         if event.message is not None and kind == "recv":
             self._message(event)
         elif kind == "inflight":
             self.may_miss = True
-        elif kind == "lost":
-            self.may_miss |= event.message is not None and event.message.source == -1
-            counts[f"lost:{event.fields.text('why')}"] += 1
-        elif kind == "start":
+        elif isinstance(line, LostLine):
+            self.may_miss |= line.source == -1
+            counts[f"lost:{line.why}"] += 1
+        elif isinstance(line, StartLine):
             counts["starts"] += 1
-            counts["lostUnflushedRestarts"] += event.fields.number("lostUnflushed", 0) > 0
-        elif kind == "end":
-            self._end(event)
-        elif kind == "api":
-            counts["appends"] += event.fields.text("call") == "append" and "offset" in event.fields
-        elif kind == "adminResult":
-            self._admin_result(event)
+            counts["lostUnflushedRestarts"] += line.lost_unflushed > 0
+        elif isinstance(line, EndLine):
+            self._end(event, line)
+        elif isinstance(line, CallLine):
+            counts["appends"] += line.call == "append" and line.offset is not None
+        elif isinstance(line, AdminResultLine):
+            self._admin_result(line, event.where)
         self.wipes += kind == "wipe"
         self.pauses += kind == "pause"
         for entry in event.log:
@@ -83,15 +92,14 @@ class Totals:
                 base = call.number("base")
                 self.committed.update(range(base, base + len(call.items("values"))))
 
-    def _state(self, event: Event, state: Fields) -> None:
-        role, epoch = state.text("state"), state.number("epoch")
-        if self._roles.get(event.node) != (role, epoch):
-            self._roles[event.node] = (role, epoch)
+    def _state(self, line: Shown) -> None:
+        role, epoch = line.state.state, line.state.epoch
+        if self._roles.get(line.node) != (role, epoch):
+            self._roles[line.node] = (role, epoch)
             self.entered[role] += 1
         if role == "Leader":
-            assert event.node is not None
-            self.leaders[str(epoch)] = event.node
-        self.high_watermark = max(self.high_watermark, state.number("hw"))
+            self.leaders[str(epoch)] = line.node
+        self.high_watermark = max(self.high_watermark, line.state.hw)
 
     def _message(self, event: Event) -> None:
         message = event.message
@@ -102,20 +110,18 @@ class Totals:
         if message.source == -1:
             self.counts[f"admin:{message.api}"] += 1
 
-    def _end(self, event: Event) -> None:
-        assert event.node is not None
-        reason = event.fields.text("reason")
-        self.counts[f"end:{reason.partition(':')[0]}"] += 1
+    def _end(self, event: Event, line: EndLine) -> None:
+        self.counts[f"end:{line.reason.partition(':')[0]}"] += 1
         self.may_miss = True
         for stored in event.persisted:
-            if stored.number("leaderId") == event.node:
-                self.died_leading[str(stored.number("leaderEpoch"))] = event.node
-        self._roles.pop(event.node, None)
-        if reason == "fatal":
-            self.fatal.append((event.time, event.node, event.fields.text("exception", "")))
+            if stored.number("leaderId") == line.node:
+                self.ended_leading[str(stored.number("leaderEpoch"))] = line.node
+        self._roles.pop(line.node, None)
+        if line.reason == "fatal":
+            self.fatal.append((event.time, line.node, line.exception or ""))
 
-    def _admin_result(self, event: Event) -> None:
-        api, code = event.fields.text("api"), event.fields.inner("data").number("errorCode")
+    def _admin_result(self, line: AdminResultLine, where: str) -> None:
+        api, code = line.api, Fields(line.data, where).number("errorCode")
         names = [error.name for error in spec.load().errors.values() if error.code == code]
         if len(names) == 1:
             self.counts[f"adminResult:{api}:{names[0]}"] += 1
@@ -127,13 +133,15 @@ class Totals:
 
     def compare(self, final: Event) -> Iterator[Found | str]:
         """Differences of the last line and of ``run.json``; a string is an exception to count."""
-        yield from self._final(final.fields)
+        assert isinstance(final.line, FinalLine)
+        yield from self._final(final.line)
         yield from self._summary(self.recording.summary, final)
         yield from self._labels(self.recording.summary)
 
     def spins(self, final: Event, shown: int) -> Iterator[Found]:
         """Whether the last line counts fewer spinning loops than the ``shown`` ones."""
-        given = final.fields.inner("counts").number("spinGuard", 0)
+        assert isinstance(final.line, FinalLine)
+        given = final.line.counts.get("spinGuard", 0)
         if given < shown:
             yield Found("counts.spinGuard", f"{shown} or more", given)
 
@@ -146,25 +154,24 @@ class Totals:
             "counts": counts,
         }
 
-    def _final(self, fields: Fields) -> Iterator[Found | str]:
-        leaders = fields.inner("leaders").values
-        yield from _equal("leaders", self._leaders(leaders), leaders)
-        yield from _equal("committedDataRecords", len(self.committed), fields.number("committedDataRecords"))
-        given = fields.inner("counts")
-        for name in sorted(self.counts.keys() | given.values.keys()):
+    def _final(self, line: FinalLine) -> Iterator[Found | str]:
+        yield from _equal("leaders", self._leaders(line.leaders), line.leaders)
+        yield from _equal("committedDataRecords", len(self.committed), line.committed_data_records)
+        given = line.counts
+        for name in sorted(self.counts.keys() | given.keys()):
             if name.startswith(tuple(self.unnamed)):
                 yield UNKNOWN_TOTAL
-            elif name.startswith(AT_LEAST) and self.may_miss and given.number(name, 0) > self.counts[name]:
+            elif name.startswith(AT_LEAST) and self.may_miss and given.get(name, 0) > self.counts[name]:
                 yield UNSEEN_MESSAGES
             elif name.startswith(_COUNTED):
-                yield from _equal(f"counts.{name}", self.counts[name], given.number(name, 0))
+                yield from _equal(f"counts.{name}", self.counts[name], given.get(name, 0))
             elif not name.startswith(NOT_COUNTED):
                 yield UNKNOWN_TOTAL
 
     def _leaders(self, given: Json) -> dict[str, int]:
         """The leader of each epoch, and one that crashed as it became leader if ``given`` counts it."""
-        died = {epoch: node for epoch, node in self.died_leading.items() if given.get(epoch) == node}
-        return {**self.leaders, **died}
+        ended = {epoch: node for epoch, node in self.ended_leading.items() if given.get(epoch) == node}
+        return {**self.leaders, **ended}
 
     def _summary(self, summary: Fields, final: Event) -> Iterator[Found]:
         counts = self.counts
@@ -201,13 +208,13 @@ class Totals:
 
     def _labels(self, summary: Fields) -> Iterator[Found]:
         config = self.recording.config
-        labels: dict[str, Json] = {
-            key: config.labels.values.get(key)
-            for key in ("scenario", "seed", "logLevel", "initialKraftVersion")
-        }
         voters = sum(node.initial_voter for node in config.nodes)
         brokers = sum(not node.can_become_voter for node in config.nodes)
-        labels |= {
+        labels = {
+            "scenario": config.scenario,
+            "seed": config.seed,
+            "logLevel": config.log_level,
+            "initialKraftVersion": config.initial_kraft_version,
             "nodes": len(config.nodes),
             "initialVoters": voters,
             "brokers": brokers,

@@ -17,12 +17,13 @@ from typing import NamedTuple
 from kraftcheck.evidence.recordings.exceptions import NUMBER_LEFT_OUT, OLDER_VERSION, UNRESOLVED
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
-from kraftcheck.evidence.recordings.lines import Sent
-from kraftcheck.evidence.recordings.links import Links, Requests
-from kraftcheck.evidence.recordings.network_layer import (
+from kraftcheck.evidence.recordings.lines import AdminResultLine, ApiVersionsLine, NetLine, Sent
+from kraftcheck.evidence.recordings.network import (
     BROKEN,
     SYNTHETIC,
     UNSUPPORTED,
+    Links,
+    Requests,
     error_answer,
     is_error_answer,
     is_older,
@@ -40,17 +41,7 @@ from kraftcheck.reference.messages import ApiVersionsResponse
 ADMIN = -1
 
 #: The reasons of losses that the recorder names.
-REASONS = frozenset(
-    {
-        "drop",
-        "reset",
-        "partition",
-        "hostDown",
-        "connectionReset",
-        "connectionClosed",
-        UNSUPPORTED,
-    }
-)
+REASONS = frozenset({*BROKEN, "drop", "partition", "hostDown", UNSUPPORTED})
 
 
 class Flight(NamedTuple):
@@ -82,7 +73,7 @@ class Transport:
     def __init__(self, recording: Recording, processes: Processes) -> None:
         self.recording = recording
         self.messages = recording.messages
-        self.request_timeout = recording.config.times.request_timeout
+        self.request_timeout = recording.config.timeouts.request
         self.final_time = recording.events[-1].time
         self.processes = processes
         self.flights: dict[int, Flight] = {}
@@ -220,16 +211,16 @@ class Transport:
 
     def world(self, event: Event) -> Iterator[Found]:
         """A line that is no step: a loss, a change of the links, or a message left over at the end."""
-        if event.kind == "net":
-            yield from self.links.change(event, self.processes.by_node)
+        line = event.line
+        if isinstance(line, NetLine):
+            yield from self.links.change(line, self.processes.by_node)
         elif event.message is not None:
             yield from self._loses(event, event.message)
-        elif event.kind == "apiVersions":
-            mid, node = event.fields.number("mid"), event.fields.number("n")
-            self.owed.setdefault(node, []).append(mid)
-            yield from self._resolved(event, mid, node, NOT_RAFT)
-        elif event.kind == "adminResult":
-            yield from self._admin_result(event)
+        elif isinstance(line, ApiVersionsLine):
+            self.owed.setdefault(line.n, []).append(line.mid)
+            yield from self._resolved(line, line.n, NOT_RAFT)
+        elif isinstance(line, AdminResultLine):
+            yield from self._admin_result(event, line)
 
     def _loses(self, event: Event, message: Message) -> Iterator[Found]:
         destination = -1 if message.destination is None else message.destination
@@ -237,9 +228,9 @@ class Transport:
             yield from wrong_version(message)
         else:
             yield from self._same(message, destination)
-        if event.kind == "inflight":
+        why = message.why
+        if why is None:
             return
-        why = event.fields.text("why")
         self.lost[message.mid] = why
         if why in BROKEN:
             self.links.break_between(message.source, destination, event.seq)
@@ -257,45 +248,42 @@ class Transport:
         elif why == "hostDown" and self.processes.ran_since(link[1], flight.seq):
             yield Found("why", "another reason: the process ran all the time", why)
 
-    def _resolved(self, event: Event, mid: int, node: int, api: str) -> Iterator[Found]:
+    def _resolved(self, line: ApiVersionsLine | AdminResultLine, node: int, api: str) -> Iterator[Found]:
         """A message whose content the line does not show has reached ``node``."""
-        self.open.discard(mid)
-        flight = self.flights.get(mid)
-        source = event.fields.number("from")
+        self.open.discard(line.mid)
+        flight = self.flights.get(line.mid)
         if flight is None:
-            yield Found("mid", "a message that was sent", mid)
+            yield Found("mid", "a message that was sent", line.mid)
             return
         yield from _equal("api", flight.sent.api, api, flight.seq)
-        yield from _equal("from", flight.node, source, flight.seq)
+        yield from _equal("from", flight.node, line.source, flight.seq)
         yield from _equal("to", flight.sent.destination, node, flight.seq)
 
-    def _admin_result(self, event: Event) -> Iterator[Found]:
+    def _admin_result(self, event: Event, line: AdminResultLine) -> Iterator[Found]:
         """The client has an answer: a node's, or one that the network made because nothing came."""
-        mid, request = event.fields.number("mid"), event.fields.number("re")
-        flight = self.flights.get(mid)
+        request, flight = line.answers, self.flights.get(line.mid)
         if flight is None and not self._was_answered(request):
-            yield from self._made_for_client(event, request)
+            yield from self._made_for_client(event, line)
             return
-        yield from self._resolved(event, mid, ADMIN, event.fields.text("api"))
+        yield from self._resolved(line, ADMIN, line.api)
         if flight is not None:
             yield from _equal("re", flight.sent.answers, request, flight.seq)
         if request not in self.admin:
             yield Found("re", "a request of the client", request)
 
-    def _made_for_client(self, event: Event, request: int) -> Iterator[Found]:
+    def _made_for_client(self, event: Event, line: AdminResultLine) -> Iterator[Found]:
         """The network made this answer: it reports an error. A request that no line shows waited in a
         queue.
         """
-        fields = event.fields
-        if fields.inner("data").number("errorCode") == int(ErrorCode.NONE):
+        if self.messages[line.mid].data.number("errorCode") == int(ErrorCode.NONE):
             yield Found("data.errorCode", "an error: no node sent this answer", 0)
         # The request may still wait in a queue, to be shown on a later line.
-        shown, asked = self.messages.get(request), fields.number("from")
+        shown = self.messages.get(line.answers)
         if shown is not None:
             yield from _equal("re", ADMIN, shown.source, shown.seq)
-            yield from _equal("api", shown.api, fields.text("api"), shown.seq)
-        elif not self._ends(asked) and self.final_time - event.time >= self.request_timeout:
-            yield Found("re", "a request of the client", request)
+            yield from _equal("api", shown.api, line.api, shown.seq)
+        elif not self._ends(line.source) and self.final_time - event.time >= self.request_timeout:
+            yield Found("re", "a request of the client", line.answers)
 
     def _was_answered(self, request: int) -> bool:
         """Whether an answer to ``request`` is in flight."""
@@ -311,16 +299,10 @@ class Transport:
             yield Found("mid", "a message that was sent", message.mid)
             return
         sent, seq = flight.sent, flight.seq
-        if (sent.is_request, sent.api, flight.node, sent.destination) != (
-            message.is_request,
-            message.api,
-            message.source,
-            node,
-        ):
-            yield from _equal("kind", _kind(sent.is_request), _kind(message.is_request), seq)
-            yield from _equal("api", sent.api, message.api, seq)
-            yield from _equal("from", flight.node, message.source, seq)
-            yield from _equal("to", sent.destination, node, seq)
+        yield from _equal("kind", _kind(sent.is_request), _kind(message.is_request), seq)
+        yield from _equal("api", sent.api, message.api, seq)
+        yield from _equal("from", flight.node, message.source, seq)
+        yield from _equal("to", sent.destination, node, seq)
         if sent.is_request:
             if message.version != VERSIONS.get(message.api):
                 yield from wrong_version(message)
@@ -346,16 +328,10 @@ class Transport:
                 yield Found("re", "a request that arrived", sent.answers, seq)
                 return
             request = asked
-        if (message.correlation, message.version, message.api, node) != (
-            request.correlation,
-            request.version,
-            request.api,
-            asker,
-        ):
-            yield from _equal("corr", request.correlation, message.correlation, seq)
-            yield from _equal("ver", request.version, message.version, seq)
-            yield from _equal("api", request.api, message.api, seq)
-            yield from _equal("to", asker, node, seq)
+        yield from _equal("corr", request.correlation, message.correlation, seq)
+        yield from _equal("ver", request.version, message.version, seq)
+        yield from _equal("api", request.api, message.api, seq)
+        yield from _equal("to", asker, node, seq)
 
     def _servers_content(self, message: Message) -> Iterator[Found]:
         """Every server answers the same; no line shows the version of the request."""

@@ -26,7 +26,6 @@ from kraftcheck.evidence.recordings.wire_codec import (
     uuid,
 )
 from kraftcheck.evidence.recordings.wire_records import (
-    ENDPOINTS,
     KRAFT_VERSIONS,
     UncoveredMessageError,
     read_batch,
@@ -152,17 +151,14 @@ _LEADER: Rows = {
     "LeaderEpoch": "epoch",
     "NodeEndpoints[]": Computed("leader_endpoints", _read_leader_endpoints, _write_leader_endpoints),
 }
-_ABOUT: Rows = {
-    "ClusterId": "cluster_id",
-    "Topics[].TopicName": _about("topicName", "partitionIndex"),
-}
+_ABOUT: Rows = {"Topics[].TopicName": _about("topicName", "partitionIndex")}
 _VOTER: Rows = {"VoterId": "voter.id", "VoterDirectoryId": "voter.directory"}
 _FROM_LEADER: Rows = {
     "LeaderId": "leader",
     "LeaderEpoch": "epoch",
-    "LeaderEndpoints[]": Each("leader_endpoints", Endpoint, ENDPOINTS),
+    "LeaderEndpoints[]": Each("leader_endpoints", Endpoint),
 }
-_LISTENERS: Rows = {"Listeners[]": Each("endpoints", Endpoint, ENDPOINTS)}
+_LISTENERS: Rows = {"Listeners[]": Each("endpoints", Endpoint)}
 _CHANGED: Rows = {
     "ErrorCode": "error",
     "ErrorMessage": Computed("error", None, lambda sent: "" if sent.error else None),
@@ -195,7 +191,6 @@ _MESSAGES: Mapping[str, Layout] = {
             "ReplicaDirectoryId": "candidate.directory",
             "LastOffsetEpoch": "last_epoch",
             "LastOffset": "end_offset",
-            "PreVote": "pre_vote",
         },
     ),
     "Vote response": Layout(m.VoteResponse, {**_LEADER, "VoteGranted": "granted"}),
@@ -215,15 +210,12 @@ _MESSAGES: Mapping[str, Layout] = {
     "Fetch request": Layout(
         m.FetchRequest,
         {
-            "ClusterId": "cluster_id",
             "ReplicaState.ReplicaId": "replica.id",
-            "MaxWaitMs": "max_wait_ms",
             "Topics[].TopicId": _about("topicId", "partition"),
             "CurrentLeaderEpoch": "epoch",
             "FetchOffset": "offset",
             "LastFetchedEpoch": "last_epoch",
             "ReplicaDirectoryId": "replica.directory",
-            "HighWatermark": "high_watermark",
         },
         {
             "MaxBytes": {"isolationLevel": 0, "sessionId": 0, "sessionEpoch": -1},
@@ -235,7 +227,6 @@ _MESSAGES: Mapping[str, Layout] = {
         {
             "ErrorCode": "error",
             "Responses[].Partitions[].ErrorCode": "partition_error",
-            "HighWatermark": "high_watermark",
             "LogStartOffset": "log_start_offset",
             "Responses[].Partitions[].DivergingEpoch.Epoch": "diverging.epoch",
             "Responses[].Partitions[].DivergingEpoch.EndOffset": "diverging.offset",
@@ -258,14 +249,12 @@ _MESSAGES: Mapping[str, Layout] = {
     "FetchSnapshot request": Layout(
         m.FetchSnapshotRequest,
         {
-            "ClusterId": "cluster_id",
             "ReplicaId": "replica.id",
             "MaxBytes": "max_bytes",
             "Topics[].Name": _about("name", "partition"),
             "CurrentLeaderEpoch": "epoch",
             "EndOffset": "snapshot.end_offset",
             "Epoch": "snapshot.epoch",
-            "Position": "position",
             "ReplicaDirectoryId": "replica.directory",
         },
     ),
@@ -275,33 +264,16 @@ _MESSAGES: Mapping[str, Layout] = {
             **_LEADER,
             "EndOffset": "snapshot.end_offset",
             "Epoch": "snapshot.epoch",
-            "Size": "size",
-            "Position": "position",
             "UnalignedRecords": "length",
         },
     ),
-    "AddRaftVoter request": Layout(
-        m.AddRaftVoterRequest,
-        {
-            **_VOTER,
-            **_LISTENERS,
-            "ClusterId": "cluster_id",
-            "TimeoutMs": "timeout_ms",
-            "AckWhenCommitted": "ack_when_committed",
-        },
-    ),
+    "AddRaftVoter request": Layout(m.AddRaftVoterRequest, {**_VOTER, **_LISTENERS}),
     "AddRaftVoter response": Layout(m.AddRaftVoterResponse, _CHANGED),
-    "RemoveRaftVoter request": Layout(m.RemoveRaftVoterRequest, {**_VOTER, "ClusterId": "cluster_id"}),
+    "RemoveRaftVoter request": Layout(m.RemoveRaftVoterRequest, _VOTER),
     "RemoveRaftVoter response": Layout(m.RemoveRaftVoterResponse, _CHANGED),
     "UpdateRaftVoter request": Layout(
         m.UpdateRaftVoterRequest,
-        {
-            **_VOTER,
-            **_LISTENERS,
-            **KRAFT_VERSIONS,
-            "ClusterId": "cluster_id",
-            "CurrentLeaderEpoch": "epoch",
-        },
+        {**_VOTER, **_LISTENERS, **KRAFT_VERSIONS, "CurrentLeaderEpoch": "epoch"},
     ),
     "UpdateRaftVoter response": Layout(
         m.UpdateRaftVoterResponse,

@@ -10,11 +10,11 @@ Source: Kafka: the JSON converters made from the message schemas.
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -55,11 +55,12 @@ class Each(NamedTuple):
 
     attribute: str
     kind: type[Frozen] | None
-    rows: Rows
+    rows: Mapping[str, str | Computed | Each] = {}
 
 
 #: By the path of a field in its layout, or by its name where only one field with that name has a row: the
-#: attribute, dotted where it is inside another value.
+#: attribute, dotted where it is inside another value. A field without a row is a constant, or the attribute
+#: of the same name if there is one.
 Rows = Mapping[str, "str | Computed | Each"]
 
 
@@ -114,7 +115,7 @@ class Part:
 class Codec:
     """One layout in both directions, in its ``newest`` version; versions before ``oldest`` are not in use.
 
-    Raises ValueError if a row names no field of the layout.
+    constants: the values of fields without a row. Raises ValueError if a row names no field of the layout.
     """
 
     def __init__(
@@ -126,9 +127,12 @@ class Codec:
         newest: int,
     ) -> None:
         self.kind = layout.kind
-        maker = _Maker(layout, constants, oldest, newest)
-        self.parts = tuple(maker.parts("", [each for each in fields if each.exists_in(newest)], oldest))
-        unused = layout.rows.keys() - maker.used
+        self._layout = layout
+        self._constants = constants
+        self._oldest, self._newest = oldest, newest
+        self._used: set[str] = set()
+        self.parts = tuple(self._parts("", [each for each in fields if each.exists_in(newest)], oldest))
+        unused = layout.rows.keys() - self._used
         if unused:
             raise ValueError(f"{layout.kind.__name__} has rows without a field: {', '.join(sorted(unused))}")
         known = field_types(layout.kind)
@@ -138,13 +142,9 @@ class Codec:
 
     def read(self, data: Fields) -> Any:
         """The value that ``data`` stands for. Raises InputError."""
-        return self.build(_read(self.parts, data, dict(self._begin)))
-
-    def build(self, values: Values) -> Any:
-        """The value with these attributes, of which dotted ones belong to values inside it."""
         whole: Values = {}
         inner: dict[str, Values] = {}
-        for name, value in values.items():
+        for name, value in _read(self.parts, data, dict(self._begin)).items():
             head, dot, rest = name.partition(".")
             if dot:
                 inner.setdefault(head, {})[rest] = value
@@ -152,8 +152,8 @@ class Codec:
                 whole[name] = value
         for head, parts in inner.items():
             kind, is_optional = self._inner[head]
-            nobody = is_optional and kind is ReplicaKey and parts["id"] < 0
-            whole[head] = None if nobody else kind(**parts)
+            is_absent = is_optional and kind is ReplicaKey and parts["id"] < 0
+            whole[head] = None if is_absent else kind(**parts)
         return self.kind(**whole)
 
     def write(self, value: Any) -> dict[str, Json]:
@@ -167,6 +167,167 @@ class Codec:
     def shown_since(self, data: Mapping[str, Json]) -> int:
         """The first version that has all the fields of ``data``."""
         return max(_versions(self.parts, data), default=0)
+
+    # Making the parts.
+
+    def _parts(self, prefix: str, fields: Sequence[Field], oldest: int) -> Iterator[Part]:
+        """The parts of the object whose fields begin with ``prefix``."""
+        heads: dict[str, list[Field]] = {}
+        for each in fields:
+            heads.setdefault(prefix + each.path.removeprefix(prefix).partition(".")[0], []).append(each)
+        yield from self._more(prefix)
+        for path, inside in heads.items():
+            part = self._part(path, inside, oldest)
+            if part is not None:
+                yield part
+            yield from self._more(path)
+
+    def _more(self, path: str) -> Iterator[Part]:
+        """The fields after ``path`` that the specification leaves out."""
+        for key, value in self._layout.more.get(path, {}).items():
+            yield _constant(key, 0, value)
+
+    def _part(self, path: str, inside: list[Field], oldest: int) -> Part | None:
+        row, name = self._row(path)
+        since = min(map(self._since, inside))
+        key = name[0].lower() + name[1:]
+        is_array = path.endswith("[]")
+        if isinstance(row, Computed):
+            return _computed(row, key, since)
+        if isinstance(row, Each):
+            return self._each(row, key, path, inside, oldest)
+        if inside[0].path == path and not is_array:
+            return self._leaf(row, name, key, inside[0], oldest)
+        untagged = [replace(each, tag=None) for each in inside]
+        parts = tuple(
+            self._parts(f"{path}.", untagged if inside[0].tag is not None else inside, max(oldest, since))
+        )
+        if not parts:
+            return None
+        return _single(key, since, parts) if is_array else self._structure(key, since, parts, inside)
+
+    def _since(self, field: Field) -> int:
+        """The first version with the field; 0: all versions in use have it."""
+        first = int(field.versions.partition("-")[0].removesuffix("+"))
+        return first if first > self._oldest else 0
+
+    def _row(self, path: str) -> tuple[str | Computed | Each | None, str]:
+        name = path.rpartition(".")[2].removesuffix("[]")
+        found = path if path in self._layout.rows else name
+        self._used.add(found)
+        return self._layout.rows.get(found), name
+
+    def _leaf(self, row: str | None, name: str, key: str, layout: Field, oldest: int) -> Part | None:
+        since = self._since(layout)
+        if row is None and name in self._constants:
+            return _constant(key, since, self._constants[name])
+        row = row or re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+        if row.partition(".")[0] not in field_types(self.kind):
+            return None
+        if layout.type == "records":
+            key += "SizeInBytes"
+        default = _default(layout)
+        get = _GETTERS.get(layout.type, Fields.number)
+        may_be_missing = layout.tag is not None or since > oldest
+        convert = _conversion(layout, _type_of(self.kind, row))
+        of_value = _getter(row)
+
+        def read(data: Fields, values: Values) -> None:
+            if layout.nullable and data.values.get(key) is None:
+                found = None
+            else:
+                found = get(data, key, default) if may_be_missing and not layout.nullable else get(data, key)
+            values[row] = found if convert is None else convert(found)
+
+        def write(value: Any) -> Json:
+            found = of_value(value)
+            if layout.type == "uuid":
+                return uuid(found)
+            if layout.type in ("string", "bool"):
+                return found
+            return -1 if found is None else int(found)
+
+        missing = {} if "." in row else {row: default if convert is None else convert(default)}
+        return Part(key, since, read, write, (), missing)
+
+    def _each(self, row: Each, key: str, path: str, inside: list[Field], oldest: int) -> Part:
+        since, prefix = min(map(self._since, inside)), f"{path}."
+        attribute = row.attribute
+        if row.kind is None:
+            (only,) = row.rows
+            item = only[0].lower() + only[1:]
+
+            def read_scalars(data: Fields, values: Values) -> None:
+                values[attribute] = tuple(each.number(item) for each in data.objects(key))
+
+            return Part(
+                key, since, read_scalars, lambda value: [{item: one} for one in getattr(value, attribute)]
+            )
+        fields = [replace(each, path=each.path.removeprefix(prefix), tag=None) for each in inside]
+        codec = Codec(Layout(row.kind, row.rows), fields, {}, max(oldest, since), self._newest)
+
+        def read(data: Fields, values: Values) -> None:
+            values[attribute] = tuple(map(codec.read, data.objects(key, [])))
+
+        return Part(
+            key,
+            since,
+            read,
+            lambda value: [codec.write(each) for each in getattr(value, attribute)],
+            codec.parts,
+        )
+
+    def _structure(self, key: str, since: int, parts: tuple[Part, ...], inside: list[Field]) -> Part:
+        """An object in an object. A tagged one is missing if all its fields have their defaults, or if its
+        value is optional and absent.
+        """
+        rows = [self._row(each.path)[0] for each in inside]
+        heads = {row.partition(".")[0] for row in rows if isinstance(row, str) and "." in row}
+        types = field_types(self.kind)
+        optional = [head for head in heads if _class_in(types[head])[1]]
+        is_tagged = inside[0].tag is not None
+        missing = {name: value for part in parts for name, value in part.missing.items()}
+        may_be_missing = is_tagged and len(optional) == len(heads)
+        whole = optional[0] if is_tagged and optional else None
+
+        def read(data: Fields, values: Values) -> None:
+            if may_be_missing and key not in data:
+                values.update(missing)
+            else:
+                _read(parts, data.inner(key), values)
+
+        def write(value: Any) -> Any:
+            is_absent = whole is not None and getattr(value, whole) is None
+            return ABSENT if is_absent else _write(parts, value)
+
+        return Part(key, since, read, write, parts)
+
+
+def _constant(key: str, since: int, value: Json) -> Part:
+    return Part(key, since, None, lambda _: value)
+
+
+def _computed(row: Computed, key: str, since: int) -> Part:
+    compute = row.read
+
+    def read(data: Fields, values: Values) -> None:
+        assert compute is not None
+        values[row.attribute] = compute(data, values)
+
+    return Part(row.key or key, row.since or since, None if compute is None else read, row.write)
+
+
+def _single(key: str, since: int, parts: tuple[Part, ...]) -> Part:
+    """The one topic or partition of a message; a response with an error has none."""
+
+    def read(data: Fields, values: Values) -> None:
+        if not values.get("error"):
+            _read(parts, data.only(key), values)
+
+    def write(value: Any) -> Json:
+        return [] if getattr(value, "error", None) else [_write(parts, value)]
+
+    return Part(key, since, read, write, parts)
 
 
 def _read(parts: tuple[Part, ...], data: Fields, values: Values) -> Values:
@@ -210,118 +371,6 @@ def _versions(parts: tuple[Part, ...], data: Mapping[str, Json]) -> Iterator[int
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, dict):
                 yield from _versions(part.inside, each)
-
-
-# Making the parts of a layout.
-
-
-class _Maker:
-    """Makes the parts of one layout; ``used``: the rows for which there was a field."""
-
-    def __init__(self, layout: Layout, constants: Mapping[str, Json], oldest: int, newest: int) -> None:
-        self.layout = layout
-        self.constants = constants
-        self.oldest, self.newest = oldest, newest
-        self.used: set[str] = set()
-
-    def parts(self, prefix: str, fields: Sequence[Field], oldest: int) -> Iterator[Part]:
-        """The parts of the object whose fields begin with ``prefix``."""
-        heads: dict[str, list[Field]] = {}
-        for each in fields:
-            heads.setdefault(prefix + each.path.removeprefix(prefix).partition(".")[0], []).append(each)
-        yield from self.more(prefix)
-        for path, inside in heads.items():
-            part = self._part(path, inside, oldest)
-            if part is not None:
-                yield part
-            yield from self.more(path)
-
-    def more(self, path: str) -> Iterator[Part]:
-        """The fields after ``path`` that the specification leaves out."""
-        for key, value in self.layout.more.get(path, {}).items():
-            yield Part(key, 0, None, partial(_constant, value))
-
-    def _part(self, path: str, inside: list[Field], oldest: int) -> Part | None:
-        row, name = self._row(path)
-        since = min(map(self._since, inside))
-        key = _json_name(name)
-        is_array = path.endswith("[]")
-        if isinstance(row, Computed):
-            return Part(row.key or key, row.since or since, _reader(row), row.write)
-        if isinstance(row, Each):
-            return self._each(row, key, path, inside, oldest)
-        if inside[0].path == path and not is_array:
-            return self._leaf(row, name, key, inside[0], oldest)
-        untagged = [replace(each, tag=None) for each in inside]
-        parts = tuple(
-            self.parts(f"{path}.", untagged if inside[0].tag is not None else inside, max(oldest, since))
-        )
-        if not parts:
-            return None
-        if is_array:
-            return Part(key, since, partial(_read_single, key, parts), partial(_write_single, parts), parts)
-        return self._structure(key, parts, inside)
-
-    def _since(self, field: Field) -> int:
-        """The first version with the field; 0: all versions in use have it."""
-        first = int(field.versions.partition("-")[0].removesuffix("+"))
-        return first if first > self.oldest else 0
-
-    def _row(self, path: str) -> tuple[str | Computed | Each | None, str]:
-        name = path.rpartition(".")[2].removesuffix("[]")
-        found = path if path in self.layout.rows else name
-        self.used.add(found)
-        return self.layout.rows.get(found), name
-
-    def _leaf(self, row: str | None, name: str, key: str, layout: Field, oldest: int) -> Part | None:
-        since = self._since(layout)
-        if row is None:
-            if name not in self.constants:
-                return None
-            return Part(key, since, None, partial(_constant, self.constants[name]))
-        if layout.type == "records":
-            key += "SizeInBytes"
-        default = _default(layout)
-        get = _GETTERS.get(layout.type, Fields.number)
-        if layout.nullable:
-            get = partial(_read_nullable, get)
-        elif layout.tag is not None or since > oldest:
-            get = partial(_read_optional, get, default)
-        convert = _conversion(layout, _type_of(self.layout.kind, row))
-        missing = {} if "." in row else {row: default if convert is None else convert(default)}
-        read = partial(_read_leaf, row, key, get, convert)
-        return Part(key, since, read, partial(_write_leaf, _getter(row), layout.type), (), missing)
-
-    def _each(self, row: Each, key: str, path: str, inside: list[Field], oldest: int) -> Part:
-        since, prefix = min(map(self._since, inside)), f"{path}."
-        if row.kind is None:
-            (only,) = row.rows
-            item = _json_name(only)
-            read = partial(_read_scalars, row.attribute, key, item)
-            return Part(key, since, read, partial(_write_scalars, row.attribute, item))
-        fields = [replace(each, path=each.path.removeprefix(prefix), tag=None) for each in inside]
-        codec = Codec(Layout(row.kind, row.rows), fields, {}, max(oldest, since), self.newest)
-        read_each = partial(_read_each, row.attribute, key, codec)
-        return Part(key, since, read_each, partial(_write_each, row.attribute, codec), codec.parts)
-
-    def _structure(self, key: str, parts: tuple[Part, ...], inside: list[Field]) -> Part:
-        """An object in an object. A tagged one is missing if all its fields have their defaults, or if its
-        value is optional and absent.
-        """
-        rows = [self._row(each.path)[0] for each in inside]
-        heads = {row.partition(".")[0] for row in rows if isinstance(row, str) and "." in row}
-        types = field_types(self.layout.kind)
-        optional = [head for head in heads if _class_in(types[head])[1]]
-        is_tagged = inside[0].tag is not None
-        missing = {name: value for part in parts for name, value in part.missing.items()}
-        may_be_missing = is_tagged and len(optional) == len(heads)
-        read = partial(_read_structure, key, parts, missing if may_be_missing else None)
-        whole = attrgetter(optional[0]) if is_tagged and optional else None
-        return Part(key, min(map(self._since, inside)), read, partial(_write_structure, parts, whole), parts)
-
-
-def _json_name(name: str) -> str:
-    return name[0].lower() + name[1:]
 
 
 def _default(field: Field) -> Json:
@@ -368,92 +417,8 @@ def _unless_negative(value: int) -> int | None:
     return None if value < 0 else value
 
 
-# The functions that read and write parts. Their arguments are bound: a run of the checker calls them often.
-
 _GETTERS: Mapping[str, Callable[..., Json]] = {
     "uuid": Fields.text,
     "string": Fields.text,
     "bool": Fields.flag,
 }
-
-
-def _constant(value: Json, _: Any) -> Json:
-    return value
-
-
-def _reader(row: Computed) -> Callable[[Fields, Values], None] | None:
-    return None if row.read is None else partial(_read_computed, row.attribute, row.read)
-
-
-def _read_computed(
-    attribute: str, read: Callable[[Fields, Values], Any], data: Fields, values: Values
-) -> None:
-    values[attribute] = read(data, values)
-
-
-def _read_nullable(get: Callable[..., Json], data: Fields, key: str) -> Json:
-    return None if data.values.get(key) is None else get(data, key)
-
-
-def _read_optional(get: Callable[..., Json], default: Json, data: Fields, key: str) -> Json:
-    return get(data, key, default)
-
-
-def _read_leaf(
-    attribute: str,
-    key: str,
-    get: Callable[..., Json],
-    convert: Callable[[Any], Any] | None,
-    data: Fields,
-    values: Values,
-) -> None:
-    found = get(data, key)
-    values[attribute] = found if convert is None else convert(found)
-
-
-def _write_leaf(get: Callable[[Any], Any], kind: str, value: Any) -> Json:
-    found = get(value)
-    if kind == "uuid":
-        return uuid(found)
-    if kind in ("string", "bool"):
-        return found
-    return -1 if found is None else int(found)
-
-
-def _read_single(key: str, parts: tuple[Part, ...], data: Fields, values: Values) -> None:
-    """The one topic or partition of a message; a response with an error has none."""
-    if not values.get("error"):
-        _read(parts, data.only(key), values)
-
-
-def _write_single(parts: tuple[Part, ...], value: Any) -> Json:
-    return [] if getattr(value, "error", None) else [_write(parts, value)]
-
-
-def _read_structure(
-    key: str, parts: tuple[Part, ...], missing: Values | None, data: Fields, values: Values
-) -> None:
-    if missing is not None and key not in data:
-        values.update(missing)
-    else:
-        _read(parts, data.inner(key), values)
-
-
-def _write_structure(parts: tuple[Part, ...], whole: Callable[[Any], Any] | None, value: Any) -> Any:
-    return ABSENT if whole is not None and whole(value) is None else _write(parts, value)
-
-
-def _read_each(attribute: str, key: str, codec: Codec, data: Fields, values: Values) -> None:
-    values[attribute] = tuple(map(codec.read, data.objects(key, [])))
-
-
-def _write_each(attribute: str, codec: Codec, value: Any) -> Json:
-    return [codec.write(each) for each in getattr(value, attribute)]
-
-
-def _read_scalars(attribute: str, key: str, item: str, data: Fields, values: Values) -> None:
-    values[attribute] = tuple(each.number(item) for each in data.objects(key))
-
-
-def _write_scalars(attribute: str, item: str, value: Any) -> Json:
-    return [{item: each} for each in getattr(value, attribute)]

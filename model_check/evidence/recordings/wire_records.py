@@ -23,7 +23,6 @@ from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.voters import Endpoint, Voter, VoterSet, voter_set
 from kraftcheck.support.errors import InputError
 
-ENDPOINTS: Rows = {"Name": "name", "Host": "host", "Port": "port"}
 KRAFT_VERSIONS: Rows = {
     "MinSupportedVersion": "min_kraft_version",
     "MaxSupportedVersion": "max_kraft_version",
@@ -53,7 +52,7 @@ _KRAFT_VERSION = _codec("KRaftVersionRecord", Layout(KRaftVersion, {"KRaftVersio
 _VOTER: Rows = {
     "VoterId": "key.id",
     "VoterDirectoryId": "key.directory",
-    "Endpoints[]": Each("endpoints", Endpoint, ENDPOINTS),
+    "Endpoints[]": Each("endpoints", Endpoint),
     **KRAFT_VERSIONS,
 }
 _VOTERS = _codec("VotersRecord", Layout(VoterSet, {"Voters[]": Each("voters", Voter, _VOTER)}))

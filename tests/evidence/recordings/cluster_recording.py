@@ -1,4 +1,4 @@
-"""Writes recordings of small clusters, step by step; a test bends a step and sees who notices.
+"""Writes recordings of small clusters, step by step; a test corrupts a step and checks what the judge finds.
 
 Nothing here is computed by the reference: each helper writes down what production does in a quiet moment.
 """
@@ -6,26 +6,17 @@ Nothing here is computed by the reference: each helper writes down what producti
 from __future__ import annotations
 
 import copy
-import gzip
-import json
 from pathlib import Path
 from typing import Any
 
 from kraftcheck.evidence.recordings.recording import Recording, read
+from tests.evidence.recordings.small_recording import write
+from tests.laboratory.recordings.simulated import TIMEOUTS
 
 Json = dict[str, Any]
 
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 PARTITION = {"topicName": "__cluster_metadata"}
-TIMEOUTS = {
-    "controller.quorum.election.timeout.ms": 1000,
-    "controller.quorum.fetch.timeout.ms": 2000,
-    "controller.quorum.election.backoff.max.ms": 1000,
-    "controller.quorum.append.linger.ms": 25,
-    "controller.quorum.request.timeout.ms": 2000,
-    "controller.quorum.retry.backoff.ms": 20,
-    "fetchMaxWaitMs": 500,
-}
 
 
 def directory(node: int, disk: int = 0) -> str:
@@ -96,6 +87,7 @@ class Cluster:
             **changes,
         }
         fields = {"inc": 1, "dirId": self.directories[node], "canBecomeVoter": True, "persisted": found}
+        fields |= {"autoJoin": False, "lostUnflushed": 0}
         state = copy.deepcopy(self.states[node])
         return self.line(n=node, ev="start", **fields, logBatches=batches, persist=[file], s=state)
 
@@ -297,11 +289,7 @@ class Cluster:
             lines.append({"t": self.time, "ev": "inflight", "to": to, **content})
         lines.append({"t": self.time, "ev": "final", "leaders": {}, "counts": {}, "committedDataRecords": 0})
         lines = [{**line, "seq": seq} for seq, line in enumerate(lines)]
-        folder.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        (folder / "trace.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-        (folder / "run.json").write_text(json.dumps({"run": "cluster", "events": len(lines)}))
-        return read(folder)
+        return read(write(folder, lines))
 
 
 def leader_with_a_value(observers: tuple[int, ...] = ()) -> tuple[Cluster, dict[str, Json]]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.clock import Clock
-from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.lines import NoteLine
 from kraftcheck.evidence.recordings.processes import is_second_half
 from kraftcheck.evidence.recordings.recording import Event
 from kraftcheck.reference.config import Times
@@ -95,14 +95,13 @@ def test_a_drawn_election_timeout_lies_within_the_draw(drawn: int) -> None:
     clock = Clock(TIMES)
     clock.arm(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT), 5)
     state = {"deadlines": {"election": 1005 + drawn}}
-    shown, wrong = clock.shown(replica(Unattached()), Fields(state, "test"), _tick(state, 10))
+    shown, wrong = clock.shown(replica(Unattached()), state, _tick(state, 10))
     assert (wrong == []) == (0 <= drawn < 1000)
     assert shown == {"election": 1005 + drawn}
 
 
 def _tick(state: dict[str, Any], now: int) -> Event:
-    fields = Fields({}, "test")
-    return Event(1, "tick", 9, now, now, fields, None, (), (), (), (), Fields(state, "test"))
+    return Event(1, "tick", 9, now, now, NoteLine(seq=1, time=now), "test", None, (), (), (), (), state)
 
 
 def test_a_tick_in_which_only_a_timer_ran_out_is_the_second_half_of_a_poll() -> None:

@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 from kraftcheck import spec
 from kraftcheck.checking.findings import known_findings
 from kraftcheck.evidence.history.checks import GOALS, JUDGED, NOT_JUDGED, why_not
-from kraftcheck.evidence.recordings.properties.finding import Finding, explained
+from kraftcheck.evidence.recordings.outcome import Finding
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.scenario import shipped
-from tests.evidence.recordings.bent_recordings import CASES, Bent, candidate, elect_alone, second_leader
 from tests.evidence.recordings.cluster_recording import Cluster, leader_with_a_value, value
+from tests.evidence.recordings.corrupted_recordings import (
+    CASES,
+    Corrupted,
+    candidate,
+    elect_alone,
+    second_leader,
+)
 from tests.evidence.recordings.small_recording import eventful_recording, write
 
 
@@ -31,7 +37,7 @@ def found_in(cluster: Cluster, folder: Path) -> list[Finding]:
     ("properties", "build"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
 def test_a_bent_step_violates_exactly(
-    properties: frozenset[str], build: Callable[[], Bent], tmp_path: Path
+    properties: frozenset[str], build: Callable[[], Corrupted], tmp_path: Path
 ) -> None:
     cluster, line = build()
     found = found_in(cluster, tmp_path)
@@ -167,11 +173,20 @@ def test_the_scenario_of_a_cause_is_shipped_and_violates_its_property_or_what_fo
         assert follows.get(each.property, each.property) in scenario.expect.violates
 
 
-def test_a_known_exception_is_explained() -> None:
-    evidence = "ends as Unattached: Expected to be Follower, but the current state is UnattachedState(epoch=1"
-    found = explained(Finding("run", "NoFatal", 1, 1, (101,), evidence))
-    assert found.scenario == "finding-observer-without-voter-set"
-    assert explained(Finding("run", "NoFatal", 1, 1, (1,), "another exception")).scenario is None
+@pytest.mark.parametrize(
+    ("exception", "scenario"),
+    [
+        (
+            "Expected to be Follower, but the current state is Unattached",
+            "finding-observer-without-voter-set",
+        ),
+        ("another exception", None),
+    ],
+)
+def test_a_known_exception_is_explained(tmp_path: Path, exception: str, scenario: str | None) -> None:
+    cluster = Cluster(observers=(101,))
+    cluster.end(101, "fatal", exception=exception)
+    assert [each.scenario for each in found_in(cluster, tmp_path)] == [scenario]
 
 
 def test_a_note_without_a_finding_is_reported(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.evidence.recordings.runs import find_runs
+from kraftcheck.evidence.recordings.recording import find_runs
 from kraftcheck.support.errors import InputError
 from tests.evidence.recordings.small_recording import small_recording, write
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.evidence.recordings.lockstep import RunReport
+from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.wire import TOPIC
 from kraftcheck.evidence.recordings.wire_codec import ZERO_UUID
 from tests.evidence.recordings.small_recording import first, small_recording

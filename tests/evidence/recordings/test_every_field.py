@@ -67,5 +67,5 @@ def test_a_message_that_travels_faster_or_slower_than_the_network_is_reported() 
 
 
 def test_no_time_is_excused_as_a_whole() -> None:
-    excused = {each.event for each in NOT_COMPARED if "t" in each.fields}
+    excused = {event for each in NOT_COMPARED if "t" in each.fields for event in each.events}
     assert not excused & {"*", "tick", "expire", "inflight"}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS
 from kraftcheck.evidence.recordings.lines import STEPS, WORLD
-from kraftcheck.evidence.recordings.lockstep import RunReport, compare
-from kraftcheck.evidence.recordings.outcome import Difference
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.outcome import Difference, RunReport
 from kraftcheck.evidence.recordings.recording import recording_of
 from tests.evidence.recordings.line_changes import any_change, is_reported
 from tests.evidence.recordings.line_disorder import any_disorder, is_noticed
@@ -164,8 +164,12 @@ def test_a_message_that_was_not_sent_is_reported_where_it_should_have_been() -> 
     seq = first(lines, "recv", api="Vote", kind="req")
     (sent,) = lines[seq].pop("out")
     found = report_on(lines).differences
-    assert (found[0].seq, found[0].field, found[0].found) == (seq, f"out.Vote response to {sent['to']}", None)
-    assert any(one.field == "mid" and one.found == sent["mid"] for one in found)
+    assert (found[0].seq, found[0].field, found[0].production) == (
+        seq,
+        f"out.Vote response to {sent['to']}",
+        None,
+    )
+    assert any(one.field == "mid" and one.production == sent["mid"] for one in found)
 
 
 def test_the_content_of_a_message_is_reported_at_both_lines() -> None:
@@ -196,8 +200,8 @@ def test_a_difference_explains_itself() -> None:
     seq = granting(lines)
     lines[seq]["s"]["epoch"] = 4
     difference = at(report_on(lines), seq)[0]
-    assert (difference.run, difference.event) == ("lines", "recv Vote request")
-    assert (difference.field, difference.expected, difference.found) == ("epoch", 1, 4)
+    assert difference.event == "recv Vote request"
+    assert (difference.field, difference.reference, difference.production) == ("epoch", 1, 4)
     assert "VOTE-10" in difference.rules
     assert difference.before and difference.before[-1].split()[1].strip(":") in ("tick", "recv")
 
@@ -243,7 +247,7 @@ def test_an_election_timeout_out_of_range_is_reported() -> None:
     lines = small_recording()
     seq = granting(lines)
     lines[seq]["s"]["deadlines"]["election"] = lines[seq]["t"] + 99
-    assert "from" in str(at(report_on(lines), seq)[0].expected)
+    assert "from" in str(at(report_on(lines), seq)[0].reference)
 
 
 def test_a_drawn_timeout_that_changes_names_the_line_of_the_draw() -> None:

@@ -10,19 +10,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.history.checks import GOALS, JUDGED
-from kraftcheck.evidence.recordings.lockstep import RunReport
-from kraftcheck.evidence.recordings.outcome import Difference
-from kraftcheck.evidence.recordings.properties.finding import Finding
-from kraftcheck.evidence.recordings.properties.judge import Judgement, Remark
-from kraftcheck.evidence.recordings.report import RunResult, as_json, exit_status
+from kraftcheck.evidence.recordings.outcome import (
+    Difference,
+    Finding,
+    Judgement,
+    Remark,
+    RunReport,
+    RunResult,
+)
+from kraftcheck.evidence.recordings.report import as_json, exit_status
 from kraftcheck.evidence.recordings.report_text import Wanted, as_text
 
 EVERYTHING = Wanted(limit=10, verbose=True, rules=True, unexercised=True)
-DIFFERENCE = Difference(
-    "run", 5, 1, "recv Vote request", "epoch", 1, 4, ("VOTE-10",), ("4 tick: -",), shown_at=9
-)
-FINDING = Finding("run", "NoFatal", 7, 90, (1, 2), "the process ends", False, "a cause", "finding-x")
-HAZARD = Finding("run", "NoFatal", 7, 90, (1,), "starts as Candidate", hazard=True)
+DIFFERENCE = Difference(5, 9, 1, "recv Vote request", "epoch", 1, 4, ("VOTE-10",), ("4 tick: -",))
+FINDING = Finding("NoFatal", "P-1", False, 7, 90, (1, 2), "the process ends", "a cause", "finding-x")
+HAZARD = Finding("NoFatal", "P-1", True, 7, 90, (1,), "starts as Candidate")
 
 
 def result(
@@ -53,7 +55,7 @@ def result(
         (result(findings=(FINDING,)), False, 0),
         (result(findings=(FINDING,)), True, 1),
         (result(findings=(HAZARD,)), True, 0),
-        (result(remarks=(Remark("run", 3, "two leaders"),)), True, 1),
+        (result(remarks=(Remark(3, "two leaders"),)), True, 1),
         (result(compared=0), False, 3),
         (result(left=1), False, 3),
         (result(left=1, differences=1), False, 1),
@@ -112,7 +114,7 @@ def test_several_runs_have_a_sum() -> None:
 
 
 def test_json_is_complete() -> None:
-    found = result(differences=1, findings=(FINDING, HAZARD), remarks=(Remark("run", None, "odd"),), left=1)
+    found = result(differences=1, findings=(FINDING, HAZARD), remarks=(Remark(None, "odd"),), left=1)
     data = json.loads(json.dumps(as_json([found], "kafka")))
     (run,) = data["runs"]
     parts = ("compared", "world", "notCovered", "skipped")
@@ -134,7 +136,7 @@ def test_json_is_complete() -> None:
 @example(name="0" * 11, evidence="", width=20, compared=999_997)
 @settings(max_examples=60, deadline=None)
 def test_lines_fit_and_obey_no_terminal(name: str, evidence: str, width: int, compared: int) -> None:
-    finding = Finding(name, "NoFatal", 7, 90, (1,), evidence)
+    finding = Finding("NoFatal", "P-1", False, 7, 90, (1,), evidence)
     text = as_text(
         [result(name=name, compared=compared, differences=1, findings=(finding,))], EVERYTHING, width
     )

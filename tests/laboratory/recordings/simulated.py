@@ -102,6 +102,7 @@ class Node:
 def finished(lines: list[Json], time: int) -> list[Json]:
     """``lines`` with the last line, which gives the totals."""
     end = {"seq": len(lines), "t": time, "ev": "final"}
+    end |= {"leaders": {}, "committedDataRecords": 0, "counts": {}}
     recording = recording_of([*lines, end])
     totals = Totals(recording)
     for event in recording.events:

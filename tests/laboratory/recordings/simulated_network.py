@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kraftcheck.evidence.recordings.effects import content_shown
 from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.network_layer import SYNTHETIC, UNSUPPORTED, error_answer
-from kraftcheck.evidence.recordings.recording import Config
+from kraftcheck.evidence.recordings.lines import ConfigLine
+from kraftcheck.evidence.recordings.network import SYNTHETIC, UNSUPPORTED, error_answer
 from kraftcheck.evidence.recordings.wire import VERSIONS, api_of, at_version, read_message
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.messages import Request, Response, VoteRequest
@@ -26,7 +26,7 @@ class Network(ABC):
     newest version that a node knows, by node and API, where that is not the release's.
     """
 
-    config: Config
+    config: ConfigLine
     nodes: dict[int, Node]
     servers: dict[int, int]
 
@@ -81,7 +81,7 @@ class Network(ABC):
         for effect in effects:
             if isinstance(effect, Send):
                 letter = self._letter(node, self.servers.get(effect.to, effect.to), effect, None)
-                deadline = node.when(node.clock(self.time) + self.config.times.request_timeout)
+                deadline = node.when(node.clock(self.time) + self.config.timeouts.request)
                 self.at(deadline, lambda one=letter: self._time_out(one))  # type: ignore[misc]
             elif isinstance(effect, Reply):
                 assert effect.correlation is not None
@@ -225,7 +225,7 @@ class Network(ABC):
             self._deliver(node, letter)
 
     def _reset_peers(self, node: Node) -> None:
-        """Who waits for an answer of a process that has ended learns that the connection is gone.
+        """Peers that wait for an answer of an ended process learn that the connection is gone.
 
         Answers that waited in its queue are lost; requests that did are never seen again.
         """

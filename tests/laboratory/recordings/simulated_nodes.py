@@ -6,20 +6,17 @@ from abc import ABC
 from collections.abc import Sequence
 
 from kraftcheck.evidence.recordings import processes
+from kraftcheck.evidence.recordings.effects import log_operations
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.state import encode_state, same
-from kraftcheck.evidence.recordings.wire_records import write_batch, write_quorum_state
+from kraftcheck.evidence.recordings.stored import written
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.effects import (
     AppendAccepted,
-    AppendBatch,
     CallFailed,
     Effect,
     Fatal,
-    Flush,
-    Persist,
-    Truncate,
 )
 from kraftcheck.reference.events import (
     Append,
@@ -142,7 +139,7 @@ class Processes(Network, ABC):
         self._show(node, "recv", fields, before, calls, always=True)
         parked = host.replica.parked
         if letter is asked and any(entry.correlation == letter.mid for entry in parked):
-            wait, incarnation = self.config.fetch_max_wait, node.incarnation
+            wait, incarnation = self.config.timeouts.fetch_max_wait, node.incarnation
             self.at(max(self.time, node.when(now + wait)), lambda: self._expire(node, incarnation, letter))
 
     def _expire(self, node: Node, incarnation: int, letter: Letter) -> None:
@@ -178,7 +175,7 @@ class Processes(Network, ABC):
             self._settle(node, incarnation)
 
     def _crashes(self, node: Node, before: Replica, during: Json) -> bool:
-        """End the process inside its poll, if it dies there or has reached its crash point."""
+        """End the process inside its poll, if it exits there or has reached its crash point."""
         host, listener = node.host, node.listener
         assert host is not None and listener is not None
         if host.effects and isinstance(host.effects[-1], Fatal):
@@ -276,42 +273,9 @@ class Processes(Network, ABC):
 
 def effects_shown(effects: Sequence[Effect], before: Replica, calls: list[Json], *, leads: bool) -> Json:
     """The lists ``log``, ``persist`` and ``cb`` of a line; empty ones are left out."""
-    lists = {
-        "log": _log(effects, leads=leads),
-        "persist": [
-            write_quorum_state(effect.quorum_state, before)
-            for effect in effects
-            if isinstance(effect, Persist)
-        ],
-        "cb": calls,
-    }
+    log = [
+        {name: operation[name] for name in ("op", "by", "batches")} if "batches" in operation else operation
+        for operation in log_operations(effects, leads=leads)
+    ]
+    lists = {"log": log, "persist": written(effects, before), "cb": calls}
     return {name: entries for name, entries in lists.items() if entries}
-
-
-def _log(effects: Sequence[Effect], *, leads: bool) -> list[Json]:
-    operations: list[Json] = []
-    for effect in effects:
-        if isinstance(effect, AppendBatch) and leads:
-            operations.append({"op": "append", "by": "leader", "batches": [write_batch(effect.batch)]})
-        elif isinstance(effect, AppendBatch):
-            _append(operations, effect)
-        elif isinstance(effect, Flush | Truncate):
-            name = "flush" if isinstance(effect, Flush) else "truncate"
-            operations.append({"op": name, "to": effect.offset})
-    return operations
-
-
-def _append(operations: list[Json], effect: AppendBatch) -> None:
-    batch = effect.batch
-    if operations and operations[-1]["op"] == "append":
-        operations[-1] |= {"end": batch.end_offset, "lastEpoch": batch.epoch}
-    else:
-        operations.append(
-            {
-                "op": "append",
-                "by": "follower",
-                "base": batch.base_offset,
-                "end": batch.end_offset,
-                "lastEpoch": batch.epoch,
-            }
-        )

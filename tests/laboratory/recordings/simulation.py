@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kraftcheck.evidence.recordings.callbacks import Listener
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Json, typed
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
+from kraftcheck.evidence.recordings.lines import ConfigLine
 from kraftcheck.evidence.recordings.lockstep import protocol_for
-from kraftcheck.evidence.recordings.recording import config_of
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Append, Resign, Shutdown
@@ -54,10 +54,9 @@ class Simulation(Processes):
     ) -> None:
         super().__init__(seed, drop, older or {})
         self.value, self.hurry = 0, hurry
-        self.config = config_of(
-            Fields(self._configure(voters, brokers, kraft_version, skew or {}), "simulation")
-        )
-        self._line("config", None, self.config.labels.values)
+        first = self._configure(voters, brokers, kraft_version, skew or {})
+        self.config = typed(first, ConfigLine, "simulation")
+        self._line("config", None, first)
         self.protocol = protocol_for(KAFKA, self.config)
         self.servers = bootstrap_servers(self.config)
         self.nodes = {node.id: Node(node, node.directory) for node in self.config.nodes}
@@ -111,11 +110,14 @@ class Simulation(Processes):
                 for batch in node.disk.log.batches
             ],
         }
-        identity = identity_of(self.config, id, Fields(fields, "simulation"))
+        can_become_voter = node.config.can_become_voter
+        identity = identity_of(
+            self.config, id, node.directory, can_become_voter=can_become_voter, auto_join=False
+        )
         node.disk = replace(node.disk, quorum_state=read_quorum_state(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
         now = node.clock(self.time)
-        host = Host(self.protocol, self.config.times, self.servers, identity, node.disk, now)
+        host = Host(self.protocol, self.config.timeouts.times, self.servers, identity, node.disk, now)
         bootstrap = identity.bootstrap_kraft_version > 0
         node.host, node.state = host, None
         node.crash_at, node.shutdown_at, node.paused_until = None, None, 0

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from kraftcheck.evidence.history.chain import Batch, Link
 from kraftcheck.evidence.history.fetches import check_fetch, check_times
 from kraftcheck.evidence.history.replica import Replica, WholeState
 from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.lines import STEPS, OsFlushLine, Shown, StartLine, WipeLine
+from kraftcheck.evidence.recordings.outcome import Finding, Judgement, Remark
 from kraftcheck.evidence.recordings.properties import states, view, voting
-from kraftcheck.evidence.recordings.properties.finding import Finding
 from kraftcheck.evidence.recordings.properties.run import Run, Step
-from kraftcheck.evidence.recordings.recording import STEPS, Event, Recording
+from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import names
@@ -31,29 +31,9 @@ WATCHED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """A note of the recorder; ``seq`` is ``None`` for one in ``run.json``."""
-
-    run: str
-    seq: int | None
-    text: str
-
-
-@dataclass(slots=True)
-class Judgement:
-    """The result of judging a run. ``goals``: the goals of the catalogue that the run reaches.
-    ``unexplained``: the recorder's error notes that no finding explains.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    goals: dict[str, bool] = field(default_factory=dict)
-    unexplained: list[Remark] = field(default_factory=list)
-
-
 def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
     """Judge a run. Raises InputError for a recording that contradicts its own format."""
-    run = Run(recording.name, recording.messages, protocol.state_machine.value)
+    run = Run(recording.messages, protocol.state_machine.value)
     try:
         for event in recording.events:
             _take(run, event)
@@ -73,48 +53,47 @@ def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
     lacks.
     """
     first = min((found.seq for found in findings if found.property in WATCHED), default=None)
-    notes = [event for event in recording.events if event.kind == "note"]
-    remarks = [
-        Remark(recording.name, event.seq, json.dumps(event.fields.values))
-        for event in notes
-        if first is None or event.seq < first
-    ]
+    notes = recording.notes
+    remarks = [Remark(seq, json.dumps(note)) for seq, note in notes.items() if first is None or seq < first]
     summary = recording.summary
     if "invariantNotes" in summary:
         listed = len(summary.items("invariantNotes"))
         if listed != len(notes):
             text = f"invariantNotes lists {listed}, the trace has {len(notes)} notes"
-            remarks.append(Remark(recording.name, None, text))
+            remarks.append(Remark(None, text))
     return remarks
 
 
 def _take(run: Run, event: Event) -> None:
+    line = event.line
     if event.kind in STEPS:
         _step(run, event)
-    elif event.kind == "wipe":
+    elif isinstance(line, WipeLine):
         # The disk is replaced: the known facts about the replica stay with its old directory id.
-        old = run.replicas.pop(event.fields.number("n"), None)
+        old = run.replicas.pop(line.n, None)
         if old is not None:
             run.retired.append(old)
-    elif event.kind == "osFlush":
-        replica = run.replicas.get(event.fields.number("n"))
+    elif isinstance(line, OsFlushLine):
+        replica = run.replicas.get(line.n)
         if replica is not None:
-            written = min(event.fields.number("to"), replica.log.end)
+            written = min(line.to, replica.log.end)
             replica.flushed = max(replica.flushed, written)
 
 
 def _step(run: Run, event: Event) -> None:
     assert event.node is not None
-    replica = run.replicas.get(event.node)
-    if event.kind == "start":
-        replica = _started(run, event, replica)
+    replica, line = run.replicas.get(event.node), event.line
+    if isinstance(line, StartLine):
+        replica = _started(run, event.node, line, replica)
     elif replica is None:
         return
     before = replica.state
-    after = None if event.state is None else view.state_of(event.state, before)
+    after = None
+    if isinstance(line, Shown) and event.state is not None:
+        after = view.state_of(line.state, event.state, event.where, before)
     step = Step(run, event, replica, before, after)
-    if event.kind == "start":
-        run.logs.found(replica, _log_found(step), event, step.report)
+    if isinstance(line, StartLine):
+        run.logs.found(replica, _log_found(step, line), event, step.report)
         states.find_file(step)
     voting.judge_answer(step)
     for operation in event.log:
@@ -131,8 +110,8 @@ def _step(run: Run, event: Event) -> None:
     replica.state = after
 
 
-def _started(run: Run, event: Event, replica: Replica | None) -> Replica:
-    key = view.key(event.node or 0, event.fields.text("dirId"))
+def _started(run: Run, node: int, line: StartLine, replica: Replica | None) -> Replica:
+    key = view.key(node, line.dir_id)
     if replica is None or replica.key != key:
         if replica is not None:
             run.retired.append(replica)
@@ -144,16 +123,15 @@ def _started(run: Run, event: Event, replica: Replica | None) -> Replica:
 # The log.
 
 
-def _log_found(step: Step) -> Link:
-    fields, state, forest = step.event.fields, step.event.state, step.run.logs.forest
+def _log_found(step: Step, line: StartLine) -> Link:
+    forest = step.run.logs.forest
     log = forest.root
-    if state is not None and "snapshot" in state:
-        end, epoch = state.numbers("snapshot")[:2]
+    if line.state.snapshot is not None:
+        end, epoch = line.state.snapshot
         log = forest.find(end, epoch) or forest.unseen(end, epoch)
-    for entry in fields.items("logBatches"):
-        end, epoch = view.batch_shown(entry, fields.where)
-        link = next((each for each in log.after if (each.end, each.epoch) == (end, epoch)), None)
-        log = forest.unseen(end, epoch) if link is None else link
+    for _, last, epoch, _, _ in line.log_batches:
+        link = next((each for each in log.after if (each.end, each.epoch) == (last + 1, epoch)), None)
+        log = forest.unseen(last + 1, epoch) if link is None else link
     return log
 
 

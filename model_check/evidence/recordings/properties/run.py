@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kraftcheck import spec
+from kraftcheck.checking.findings import known_findings
 from kraftcheck.evidence.history.chain import Link
 from kraftcheck.evidence.history.checks import JUDGED
 from kraftcheck.evidence.history.cluster import Cluster, Seen
 from kraftcheck.evidence.history.facts import Key, Violation
 from kraftcheck.evidence.history.records import Committed, Logs
 from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
-from kraftcheck.evidence.recordings.properties.finding import Finding, explained
+from kraftcheck.evidence.recordings.lines import EndLine
+from kraftcheck.evidence.recordings.outcome import Finding
 from kraftcheck.evidence.recordings.recording import Event, Message
 from kraftcheck.systems.kraft import names
 
@@ -20,25 +23,43 @@ from kraftcheck.systems.kraft import names
 class Findings:
     """The findings, in order. Takes the contradictions between replicas, too."""
 
-    def __init__(self, run: str) -> None:
-        self.run = run
+    def __init__(self) -> None:
         self.found: list[Finding] = []
         self.kept = 0
         self.problem_counts: Counter[str] = Counter()
 
-    def add(self, event: Event, node: int, violation: Violation, hazard: bool = False) -> None:
-        """A step violates a property, and perhaps others too. Checks of rules alone are for logs."""
+    def add(
+        self,
+        event: Event,
+        node: int,
+        violation: Violation,
+        before: WholeState | None = None,
+        *,
+        hazard: bool = False,
+    ) -> None:
+        """A step of ``node`` violates a property, and perhaps others too; ``before`` is its state until then.
+        Checks of rules alone are for logs.
+        """
         expected = f"; expected {violation.expected}" if violation.expected else ""
         others = tuple(dict.fromkeys(one for one in violation.others if one != node))
         for name in (violation.check, *violation.also):
             if name not in JUDGED:
                 continue
+            cause, scenario = _known_cause(name, event, before, hazard=hazard)
             finding = Finding(
-                self.run, name, event.seq, event.time, (node, *others), violation.found + expected, hazard
+                property=name,
+                id=spec.load().property_named(name).id,
+                hazard=hazard,
+                seq=event.seq,
+                time=event.time,
+                nodes=(node, *others),
+                evidence=violation.found + expected,
+                cause=cause,
+                scenario=scenario,
             )
             # A state and a write of the quorum-state file may show the same violation.
             if not self.found or self.found[-1] != finding:
-                self.found.append(explained(finding))
+                self.found.append(finding)
 
     def problem(
         self,
@@ -60,11 +81,26 @@ class Findings:
         """The events of a recording are in order."""
 
 
+def _known_cause(
+    name: str, event: Event, before: WholeState | None, *, hazard: bool
+) -> tuple[str | None, str | None]:
+    """The known cause of a violation, and the scenario that shows it."""
+    role, voters = (None, None) if before is None else (before.role, len(before.voters))
+    exception = event.line.exception if isinstance(event.line, EndLine) else ""
+    for known in known_findings():
+        for each in known.recorded:
+            if each.fits(
+                name, hazard=hazard, event=event.label, role=role, voters=voters, exception=exception
+            ):
+                return each.cause, known.scenarios[0]
+    return None, None
+
+
 class Run:
     """The known facts about all nodes of a run."""
 
-    def __init__(self, name: str, messages: dict[int, Message], table: str) -> None:
-        self.findings = Findings(name)
+    def __init__(self, messages: dict[int, Message], table: str) -> None:
+        self.findings = Findings()
         self.messages = messages
         self.tables = (table,)
         self.replicas: dict[int, Replica] = {}
@@ -105,7 +141,7 @@ class Step:
 
     def report(self, violation: Violation) -> None:
         """The step violates a property."""
-        self.run.findings.add(self.event, self.replica.id, violation)
+        self.run.findings.add(self.event, self.replica.id, violation, self.before)
 
     def violates(self, name: str, found: str, *others: int, also: tuple[str, ...] = ()) -> None:
         """The step violates the property ``name``; ``others`` are further nodes involved."""

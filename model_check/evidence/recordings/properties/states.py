@@ -15,6 +15,8 @@ from kraftcheck.evidence.history.transitions import (
     legal,
     no_voter,
 )
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.lines import EndLine, StartLine
 from kraftcheck.evidence.recordings.properties.run import Step
 from kraftcheck.evidence.recordings.properties.view import stored
 from kraftcheck.systems.kraft import names
@@ -25,13 +27,15 @@ _ALONE = frozenset((role, "Leader") for role in ("Unattached", "Prospective", "C
 
 def find_file(step: Step) -> None:
     """A process must find the quorum-state file as the previous process left it."""
-    replica, found = step.replica, step.event.fields.value("persisted")
+    line = step.event.line
+    assert isinstance(line, StartLine)
+    replica, found = step.replica, line.persisted
     if found != replica.file_shown:
         evidence = f"finds the quorum-state file {found}, the last state written is {replica.file_shown}"
         step.violates(names.QUORUM_STATE_IS_ATOMIC, evidence)
         replica.memory.forget()
     if found is not None:
-        replica.file, replica.file_shown = stored(step.event.fields.inner("persisted")), found
+        replica.file, replica.file_shown = stored(Fields(found, step.event.where)), found
 
 
 def write_file(step: Step) -> None:
@@ -70,9 +74,9 @@ def judge(step: Step) -> None:
 
 
 def _judge_end(step: Step) -> None:
-    fields = step.event.fields
-    if fields.text("reason") == "fatal":
-        cause = fields.text("exception", "an exception").partition("\n")[0]
+    line = step.event.line
+    if isinstance(line, EndLine) and line.reason == "fatal":
+        cause = (line.exception or "an exception").partition("\n")[0]
         role = "at its start" if step.before is None else f"as {step.before.role}"
         step.violates(names.NO_FATAL, f"the process ends {role}: {cause}")
 
@@ -182,8 +186,7 @@ def judge_voters(step: Step, after: WholeState) -> None:
                 continue
             if not request.data.flag("ackWhenCommitted", True):
                 continue
-            assert step.event.state is not None
-            offset = step.event.state.number("votersOffset")
+            offset = after.shown["votersOffset"]
             committed = max(view.high_watermark or 0 for view in (before or after, after))
             if committed <= offset:
                 evidence = f"answers {api} with success, its voter set at offset {offset} is not committed"

@@ -9,6 +9,7 @@ from kraftcheck.evidence.history.chain import Batch
 from kraftcheck.evidence.history.facts import Key
 from kraftcheck.evidence.history.replica import Stored, WholeState
 from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.lines import RecordedState
 from kraftcheck.evidence.recordings.recording import Message
 from kraftcheck.support.errors import InputError
 
@@ -21,55 +22,37 @@ def key(replica: int, directory: str) -> Key:
     return Key(replica, None if directory in ("", _NO_DIRECTORY) else directory)
 
 
-def state_of(fields: Fields, before: WholeState | None) -> WholeState:
-    """The state in a line's ``s``. Raises InputError where a field is missing or of the wrong type."""
-    values = fields.values
-    leader, known = fields.number("leader"), fields.number("hw")
-    same = before is not None and values.get("voters") == before.shown["voters"]
-    progress = fields.inner("progress").values if "progress" in values else {}
-    if before is None or progress != before.progress:
-        _require_numbers(progress, fields)
+def state_of(
+    state: RecordedState, shown: dict[str, Json], where: str, before: WholeState | None
+) -> WholeState:
+    """The state in a line's ``s``, which is ``shown`` there. Raises InputError where a replica is no id and
+    directory id.
+    """
+    same = before is not None and shown["voters"] == before.shown["voters"]
     return WholeState(
-        role=fields.text("state"),
-        epoch=fields.number("epoch"),
-        leader=None if leader < 0 else leader,
-        voted=_key_of(values["voted"], fields) if "voted" in values else None,
-        end=fields.number("leo"),
-        last_epoch=fields.number("lastEpoch"),
-        high_watermark=None if known < 0 else known,
-        log_start=fields.number("logStart") if "logStart" in values else 0,
-        snapshot=_pair(fields) if "snapshot" in values else None,
-        voters=before.voters
-        if before is not None and same
-        else tuple(_key_of(entry, fields) for entry in fields.items("voters")),
-        kraft_version=fields.number("kraftVersion"),
-        is_voter=fields.flag("isVoter"),
-        progress=progress,
-        timers=timers if isinstance(timers := values.get("deadlines"), dict) else {},
-        shown=values,
+        role=state.state,
+        epoch=state.epoch,
+        leader=None if state.leader < 0 else state.leader,
+        voted=None if state.voted is None else _key_of(state.voted, where),
+        end=state.leo,
+        last_epoch=state.last_epoch,
+        high_watermark=None if state.hw < 0 else state.hw,
+        log_start=state.log_start or 0,
+        snapshot=None if state.snapshot is None else (state.snapshot[0], state.snapshot[1]),
+        voters=before.voters if before and same else tuple(_key_of(each, where) for each in state.voters),
+        kraft_version=state.kraft_version,
+        is_voter=state.is_voter,
+        progress=state.progress or {},
+        timers=state.deadlines or {},
+        shown=shown,
     )
 
 
-def _require_numbers(progress: dict[str, Json], fields: Fields) -> None:
-    for entry in progress.values():
-        if not isinstance(entry, list) or any(type(value) is not int for value in entry):
-            raise InputError(f"{fields.where}: field 'progress' must hold lists of integers.")
-
-
-def _key_of(entry: Json, fields: Fields) -> Key:
-    if isinstance(entry, list) and entry and type(entry[0]) is int:
-        if len(entry) == 1:
-            return Key(entry[0], None)
-        if isinstance(entry[1], str):
-            return key(entry[0], entry[1])
-    raise InputError(f"{fields.where}: a replica must be shown as [id, directory id].")
-
-
-def _pair(fields: Fields) -> tuple[int, int]:
-    numbers = fields.numbers("snapshot")
-    if len(numbers) != 2:
-        raise InputError(f"{fields.where}: field 'snapshot' must be [end offset, epoch].")
-    return numbers[0], numbers[1]
+def _key_of(entry: list[int | str], where: str) -> Key:
+    id, directory = entry[0], entry[1] if len(entry) > 1 else ""
+    if isinstance(id, int) and isinstance(directory, str):
+        return key(id, directory)
+    raise InputError(f"{where}: a replica must be shown as [id, directory id].")
 
 
 def stored(fields: Fields) -> Stored:
@@ -98,13 +81,6 @@ def _voters_in(batch: Fields) -> tuple[Key, ...] | None:
                 for voter in record.inner("value").objects("voters")
             )
     return found
-
-
-def batch_shown(entry: Json, where: str) -> tuple[int, int]:
-    """End and epoch of an entry of ``logBatches``. Raises InputError."""
-    if not isinstance(entry, list) or [type(value) for value in entry[:3]] != [int, int, int]:
-        raise InputError(f"{where}: field 'logBatches' must hold base, last, epoch and more.")
-    return entry[1] + 1, entry[2]
 
 
 # Messages.
@@ -153,8 +129,8 @@ def fetching(message: Message | None) -> tuple[Key, int] | None:
     partition = _requested(message)
     if partition is None:
         return None
-    who = message.data.inner("replicaState").number("replicaId") if "replicaState" in message.data else -1
-    sender = key(who, partition.text("replicaDirectoryId", _NO_DIRECTORY))
+    id = message.data.inner("replicaState").number("replicaId") if "replicaState" in message.data else -1
+    sender = key(id, partition.text("replicaDirectoryId", _NO_DIRECTORY))
     return sender, partition.number("fetchOffset")
 
 

@@ -1,4 +1,4 @@
-"""Recordings in which one step is bent: each violates exactly the properties that it says."""
+"""Recordings with one corrupted step: each violates exactly the properties in its decorator."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.evidence.recordings.cluster_recording import (
 )
 
 Line = dict[str, Any]
-Bent = tuple[Cluster, Line]
+Corrupted = tuple[Cluster, Line]
 
-CASES: list[tuple[str, frozenset[str], Callable[[], Bent]]] = []
+CASES: list[tuple[str, frozenset[str], Callable[[], Corrupted]]] = []
 
 
-def violates(*properties: str) -> Callable[[Callable[[], Bent]], Callable[[], Bent]]:
+def violates(*properties: str) -> Callable[[Callable[[], Corrupted]], Callable[[], Corrupted]]:
     """A recording that violates exactly these properties; the function returns it and the guilty line."""
 
-    def remember(build: Callable[[], Bent]) -> Callable[[], Bent]:
+    def remember(build: Callable[[], Corrupted]) -> Callable[[], Corrupted]:
         CASES.append((build.__name__, frozenset(properties), build))
         return build
 
@@ -30,7 +30,7 @@ def violates(*properties: str) -> Callable[[Callable[[], Bent]], Callable[[], Be
 
 
 def candidate(cluster: Cluster, node: int, epoch: int) -> None:
-    """``node`` becomes Candidate of ``epoch`` without anybody's help."""
+    """``node`` becomes Candidate of ``epoch`` without an election."""
     if cluster.states[node]["epoch"] < epoch - 1:
         cluster.step(node, changes={"epoch": epoch - 1}, file=cluster.file(epoch - 1))
     cluster.step(node, changes={"state": "Prospective", "leader": -1})
@@ -47,7 +47,7 @@ def leader(cluster: Cluster, node: int, epoch: int) -> Line:
 
 
 @violates("SingleLeaderPerEpoch", "SingleKnownLeaderPerEpoch")
-def second_leader() -> Bent:
+def second_leader() -> Corrupted:
     cluster = Cluster()
     cluster.elect(1, 2)
     candidate(cluster, 3, 1)
@@ -55,7 +55,7 @@ def second_leader() -> Bent:
 
 
 @violates("SingleKnownLeaderPerEpoch")
-def another_known_leader() -> Bent:
+def another_known_leader() -> Corrupted:
     cluster, steps = leader_with_a_value()
     steps["follows"]["s"]["leader"] = 3
     steps["follows"]["persist"][0] = cluster.file(1, leader=3, voted=1)
@@ -69,14 +69,14 @@ def _second_vote(cluster: Cluster, voter: int, **asked: Any) -> Line:
 
 
 @violates("VotedOncePerEpoch", "SelfVoteSurvivesRestart")
-def second_vote() -> Bent:
+def second_vote() -> Corrupted:
     """The request alone is a vote of 3 for itself that was never stored."""
     cluster, _ = leader_with_a_value()
     return cluster, _second_vote(cluster, 2)
 
 
 @violates("VotedOncePerEpoch")
-def vote_granted_before_it_is_stored() -> Bent:
+def vote_granted_before_it_is_stored() -> Corrupted:
     cluster = Cluster()
     steps = cluster.elect(1, 2)
     steps["granted"]["persist"] = [cluster.file(1)]
@@ -84,7 +84,7 @@ def vote_granted_before_it_is_stored() -> Bent:
 
 
 @violates("SelfVoteSurvivesRestart")
-def candidate_without_a_stored_vote() -> Bent:
+def candidate_without_a_stored_vote() -> Corrupted:
     cluster = Cluster()
     steps = cluster.elect(1, 2)
     steps["wins"]["persist"] = [cluster.file(1)]
@@ -92,7 +92,7 @@ def candidate_without_a_stored_vote() -> Bent:
 
 
 @violates("SelfVoteSurvivesRestart", "VotedOncePerEpoch", "VoteKeptWithinEpoch")
-def candidate_that_votes_for_another() -> Bent:
+def candidate_that_votes_for_another() -> Corrupted:
     cluster = Cluster()
     candidate(cluster, 2, 1)
     request = cluster.vote(3, 2, replicaEpoch=1)
@@ -101,13 +101,13 @@ def candidate_that_votes_for_another() -> Bent:
 
 
 @violates("VoteKeptWithinEpoch")
-def vote_forgotten() -> Bent:
+def vote_forgotten() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(2, changes={"voted": None})
 
 
 @violates("NoReturnAfterLeading", "ResignedLeavesItsEpoch", "TransitionsLegal")
-def leader_again() -> Bent:
+def leader_again() -> Corrupted:
     cluster = Cluster()
     cluster.elect(1, 2)
     cluster.end(1)
@@ -116,14 +116,14 @@ def leader_again() -> Bent:
 
 
 @violates("NoReturnAfterLeading", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
-def leader_again_after_an_earlier_epoch() -> Bent:
+def leader_again_after_an_earlier_epoch() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
     return cluster, cluster.step(1, changes={"state": "Leader", "epoch": 1, "leader": 1, "progress": {}})
 
 
 @violates("SingleKnownLeaderPerEpoch", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
-def another_leader_after_an_earlier_epoch() -> Bent:
+def another_leader_after_an_earlier_epoch() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
     return cluster, cluster.step(1, changes={"state": "Follower", "epoch": 1, "leader": 3})
@@ -133,7 +133,7 @@ def another_leader_after_an_earlier_epoch() -> Bent:
 
 
 @violates("RecordIdentity", "HighWatermarkOnMajority")
-def another_record() -> Bent:
+def another_record() -> Corrupted:
     """Voter 2 gets another record than the leader has, so the leader's is on no majority."""
     cluster, steps = leader_with_a_value()
     line = steps["first takes"]
@@ -142,7 +142,7 @@ def another_record() -> Bent:
 
 
 @violates("LogMatching")
-def another_prefix() -> Bent:
+def another_prefix() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.follow(3, 1)
     request = cluster.fetch(3, 1)
@@ -153,19 +153,19 @@ def another_prefix() -> Bent:
 
 
 @violates("LogEpochsMonotone")
-def record_of_a_later_epoch() -> Bent:
+def record_of_a_later_epoch() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, log=cluster.append(1, value(2, 2, 9)))
 
 
 @violates("LogEpochsMonotone")
-def state_with_a_record_of_a_later_epoch() -> Bent:
+def state_with_a_record_of_a_later_epoch() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(2, changes={"lastEpoch": 2})
 
 
 @violates("TruncationKeepsCommonPrefix")
-def truncation_of_common_records() -> Bent:
+def truncation_of_common_records() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
     cluster.replicate(2, 1)
@@ -175,28 +175,28 @@ def truncation_of_common_records() -> Bent:
 
 
 @violates("TruncationKeepsCommonPrefix")
-def truncation_of_nothing() -> Bent:
+def truncation_of_nothing() -> Corrupted:
     cluster, steps = leader_with_a_value()
     steps["second takes"]["log"] = [{"op": "truncate", "to": 2}]
     return cluster, steps["second takes"]
 
 
 @violates("NoTruncationBelowHighWatermark")
-def truncation_of_committed_records() -> Bent:
+def truncation_of_committed_records() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.logs[2].pop()
     return cluster, cluster.step(2, log=[{"op": "truncate", "to": 1}])
 
 
 @violates("AcknowledgedIsDurable")
-def fetch_before_the_flush() -> Bent:
+def fetch_before_the_flush() -> Corrupted:
     cluster, steps = leader_with_a_value()
     steps["first takes"]["log"].pop()
     return cluster, steps["second serves"]
 
 
 @violates("AcknowledgedIsDurable")
-def flushed_records_lost() -> Bent:
+def flushed_records_lost() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.end(2)
     cluster.logs[2].pop()
@@ -204,7 +204,7 @@ def flushed_records_lost() -> Bent:
 
 
 @violates("QuorumStateIsAtomic")
-def file_lost() -> Bent:
+def file_lost() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.end(2)
     cluster.files[2] = cluster.file(1, leader=1)
@@ -215,14 +215,14 @@ def file_lost() -> Bent:
 
 
 @violates("LeaderCompleteness")
-def leader_without_committed_records() -> Bent:
+def leader_without_committed_records() -> Corrupted:
     cluster, _ = leader_with_a_value()
     candidate(cluster, 3, 2)
     return cluster, leader(cluster, 3, 2)
 
 
 @violates("LeaderCompleteness", "CommittedSurvivesVoterChanges")
-def leader_without_committed_records_after_voter_changes() -> Bent:
+def leader_without_committed_records_after_voter_changes() -> Corrupted:
     cluster, _ = leader_with_a_value()
     for voters in (cluster.voters, cluster.voters[:2]):
         end = len(cluster.logs[1])
@@ -234,7 +234,7 @@ def leader_without_committed_records_after_voter_changes() -> Bent:
 
 
 @violates("CommitNeedsOwnEpoch")
-def high_watermark_without_a_record_of_the_epoch() -> Bent:
+def high_watermark_without_a_record_of_the_epoch() -> Corrupted:
     cluster, _ = leader_with_a_value()
     steps = cluster.elect(2, 3)
     steps["leads"]["s"]["hw"] = 2
@@ -242,7 +242,7 @@ def high_watermark_without_a_record_of_the_epoch() -> Bent:
 
 
 @violates("OwnTailCountsWhenFlushed")
-def high_watermark_above_the_flushed_log() -> Bent:
+def high_watermark_above_the_flushed_log() -> Corrupted:
     cluster, steps = leader_with_a_value()
     steps["appends"]["log"].pop()
     return cluster, steps["second serves"]
@@ -256,7 +256,7 @@ def alone() -> Cluster:
 
 
 def elect_alone(cluster: Cluster) -> None:
-    """Voter 1 becomes Leader of epoch 1 with nobody's help."""
+    """Voter 1 becomes Leader of epoch 1 without an election."""
     cluster.step(1, file=cluster.file(1, leader=1), changes={"state": "Leader", "leader": 1, "epoch": 1})
     cluster.applies(
         cluster.step(1, log=cluster.append(1, opening(0, 1, 1)), changes={"hw": 1}), cluster.logs[1][0]
@@ -264,7 +264,7 @@ def elect_alone(cluster: Cluster) -> None:
 
 
 @violates("OwnTailCountsWhenFlushed")
-def power_lost_between_commit_and_flush() -> Bent:
+def power_lost_between_commit_and_flush() -> Corrupted:
     cluster = alone()
     appended = cluster.append(1, value(1, 1, 7))[:1]
     line = cluster.end(1, "crash:preFlush", log=appended, powerLoss=True)
@@ -273,14 +273,14 @@ def power_lost_between_commit_and_flush() -> Bent:
 
 
 @violates("StateMachineSafety")
-def another_value_applied() -> Bent:
+def another_value_applied() -> Corrupted:
     cluster, steps = leader_with_a_value()
     steps["second takes"]["cb"][0]["values"] = [8]
     return cluster, steps["second takes"]
 
 
 @violates("StateMachineSafety")
-def applied_before_it_is_committed() -> Bent:
+def applied_before_it_is_committed() -> Corrupted:
     cluster, _ = leader_with_a_value()
     line = cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
     cluster.applies(line, cluster.logs[1][2])
@@ -288,7 +288,7 @@ def applied_before_it_is_committed() -> Bent:
 
 
 @violates("StateMachineSafety")
-def high_watermark_that_no_leader_had() -> Bent:
+def high_watermark_that_no_leader_had() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
     cluster.replicate(2, 1)
@@ -296,7 +296,7 @@ def high_watermark_that_no_leader_had() -> Bent:
 
 
 @violates("StateMachineSafety", "OwnTailCountsWhenFlushed")
-def last_step_applies_beyond_the_log() -> Bent:
+def last_step_applies_beyond_the_log() -> Corrupted:
     cluster, _ = leader_with_a_value()
     line = cluster.end(1)
     cluster.applies(line, value(2, 1, 9))
@@ -304,19 +304,19 @@ def last_step_applies_beyond_the_log() -> Bent:
 
 
 @violates("HighWatermarkMonotone")
-def high_watermark_lowered() -> Bent:
+def high_watermark_lowered() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, changes={"hw": 1})
 
 
 @violates("HighWatermarkOnMajority")
-def high_watermark_of_one() -> Bent:
+def high_watermark_of_one() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, log=cluster.append(1, value(2, 1, 9)), changes={"hw": 3})
 
 
 @violates("RemovedLeaderDoesNotCount")
-def removed_leader_counts_itself() -> Bent:
+def removed_leader_counts_itself() -> Corrupted:
     cluster, _ = leader_with_a_value()
     rest = cluster.voters[1:]
     changes = {"voters": rest, "votersOffset": 2, "isVoter": False, "hw": 3}
@@ -324,14 +324,14 @@ def removed_leader_counts_itself() -> Bent:
 
 
 @violates("SnapshotIsCommittedPrefix")
-def snapshot_above_the_high_watermark() -> Bent:
+def snapshot_above_the_high_watermark() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
     return cluster, cluster.step(1, changes={"snapshot": [3, 1]})
 
 
 @violates("SnapshotIsCommittedPrefix")
-def prefix_deleted_without_a_snapshot() -> Bent:
+def prefix_deleted_without_a_snapshot() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, changes={"snapshot": [1, 1], "logStart": 2})
 
@@ -340,26 +340,26 @@ def prefix_deleted_without_a_snapshot() -> Bent:
 
 
 @violates("OneVoterChangeAtATime")
-def two_voters_removed() -> Bent:
+def two_voters_removed() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, log=cluster.append(1, voters_record(2, 1, cluster.voters[:1])))
 
 
 @violates("VoterChangeNeedsOwnEpochCommit")
-def voter_change_before_a_commit() -> Bent:
+def voter_change_before_a_commit() -> Corrupted:
     cluster = Cluster()
     cluster.elect(1, 2)
     return cluster, cluster.step(1, log=cluster.append(1, voters_record(1, 1, cluster.voters[:2])))
 
 
 @violates("VoterSetNotEmpty")
-def last_voter_removed() -> Bent:
+def last_voter_removed() -> Corrupted:
     cluster = alone()
     return cluster, cluster.step(1, log=cluster.append(1, voters_record(1, 1, [])))
 
 
 @violates("VoterChangeAcknowledgedWhenCommitted")
-def voter_change_answered_on_append() -> Bent:
+def voter_change_answered_on_append() -> Corrupted:
     cluster, _ = leader_with_a_value()
     request = cluster.message(-1, 1, "RemoveRaftVoter", {})
     cluster.receive(1, request)
@@ -370,13 +370,13 @@ def voter_change_answered_on_append() -> Bent:
 
 
 @violates("KRaftVersionMonotone")
-def kraft_version_lowered() -> Bent:
+def kraft_version_lowered() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, changes={"kraftVersion": 0})
 
 
 @violates("WipedReplicaIsAnother")
-def vote_of_a_lost_disk() -> Bent:
+def vote_of_a_lost_disk() -> Corrupted:
     cluster = Cluster()
     steps = cluster.elect(1, 2)
     steps["granted"]["data"]["topics"][0]["partitions"][0]["voterDirectoryId"] = "lost"
@@ -384,7 +384,7 @@ def vote_of_a_lost_disk() -> Bent:
 
 
 @violates("WipedReplicaIsAnother")
-def fetch_of_another_disk_counts() -> Bent:
+def fetch_of_another_disk_counts() -> Corrupted:
     cluster, steps = leader_with_a_value()
     partition = steps["second serves"]["data"]["topics"][0]["partitions"][0]
     partition["replicaDirectoryId"] = "another"
@@ -392,7 +392,7 @@ def fetch_of_another_disk_counts() -> Bent:
 
 
 @violates("ObserversDoNotCount")
-def fetch_of_an_observer_counts() -> Bent:
+def fetch_of_an_observer_counts() -> Corrupted:
     cluster, _ = leader_with_a_value(observers=(101,))
     cluster.follow(101, 1)
     line = cluster.replicate(101, 1)["serves"]
@@ -401,7 +401,7 @@ def fetch_of_an_observer_counts() -> Bent:
 
 
 @violates("DescribeTimesMonotone")
-def fetch_in_the_future() -> Bent:
+def fetch_in_the_future() -> Corrupted:
     cluster, steps = leader_with_a_value()
     steps["second serves"]["s"]["progress"]["2"][1] = 10**6
     return cluster, steps["second serves"]
@@ -411,7 +411,7 @@ def fetch_in_the_future() -> Bent:
 
 
 @violates("VoteComparesEpochFirst")
-def vote_for_a_shorter_log() -> Bent:
+def vote_for_a_shorter_log() -> Corrupted:
     cluster, _ = leader_with_a_value()
     candidate(cluster, 3, 2)
     request = cluster.vote(3, 1)
@@ -423,7 +423,7 @@ def vote_for_a_shorter_log() -> Bent:
 
 
 @violates("PreVoteCreatesNoEpoch", "TransitionsLegal")
-def epoch_raised_for_a_pre_vote() -> Bent:
+def epoch_raised_for_a_pre_vote() -> Corrupted:
     cluster = Cluster()
     steps = cluster.elect(1, 2)
     steps["asks"]["persist"] = [cluster.file(1)]
@@ -432,7 +432,7 @@ def epoch_raised_for_a_pre_vote() -> Bent:
 
 
 @violates("PreVoteGrantHasNoEffect")
-def pre_vote_recorded() -> Bent:
+def pre_vote_recorded() -> Corrupted:
     cluster = Cluster()
     steps = cluster.elect(1, 2)
     steps["pre-granted"]["s"]["voted"] = cluster.key(1)
@@ -440,57 +440,57 @@ def pre_vote_recorded() -> Bent:
 
 
 @violates("FetchingFollowerRejectsPreVote")
-def pre_vote_of_a_fetching_follower() -> Bent:
+def pre_vote_of_a_fetching_follower() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, _second_vote(cluster, 2, preVote=True)
 
 
 @violates("CandidateOnlyFromProspective", "TransitionsLegal")
-def candidate_at_once() -> Bent:
+def candidate_at_once() -> Corrupted:
     cluster = Cluster()
     changes = {"state": "Candidate", "epoch": 1, "voted": cluster.key(3)}
     return cluster, cluster.step(3, file=cluster.file(1, voted=3), changes=changes)
 
 
 @violates("ObserversStandNoElection", "TransitionsLegal")
-def observer_stands() -> Bent:
+def observer_stands() -> Corrupted:
     cluster = Cluster(observers=(101,))
     return cluster, cluster.step(101, changes={"state": "Prospective"})
 
 
 @violates("ResignedLeavesItsEpoch", "TransitionsLegal")
-def resigned_stays_in_its_epoch() -> Bent:
+def resigned_stays_in_its_epoch() -> Corrupted:
     cluster, _ = leader_with_a_value()
     cluster.step(1, changes={"state": "Resigned", "progress": None})
     return cluster, cluster.step(1, changes={"state": "Unattached", "leader": -1})
 
 
 @violates("ResignedLeavesItsEpoch")
-def follower_of_itself() -> Bent:
+def follower_of_itself() -> Corrupted:
     cluster = Cluster()
     changes = {"state": "Follower", "epoch": 1, "leader": 2}
     return cluster, cluster.step(2, file=cluster.file(1, leader=2), changes=changes)
 
 
 @violates("EpochMonotone")
-def older_epoch_written() -> Bent:
+def older_epoch_written() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(2, file=cluster.file(0))
 
 
 @violates("EpochMonotone", "TransitionsLegal")
-def epoch_lowered() -> Bent:
+def epoch_lowered() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(2, changes={"state": "Unattached", "epoch": 0, "leader": -1, "lastEpoch": 0})
 
 
 @violates("TransitionsLegal")
-def leader_turns_prospective() -> Bent:
+def leader_turns_prospective() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.step(1, changes={"state": "Prospective", "progress": None})
 
 
 @violates("NoFatal")
-def exception_ends_the_process() -> Bent:
+def exception_ends_the_process() -> Corrupted:
     cluster, _ = leader_with_a_value()
     return cluster, cluster.end(2, "fatal", exception="java.lang.IllegalStateException: why")
