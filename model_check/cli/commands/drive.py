@@ -14,7 +14,7 @@ from kraftcheck.evidence.adapters.generate import generate, switches_of
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.process import AdapterProcess
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
-from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.shrink import cut, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence

@@ -15,7 +15,7 @@ from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.generate import LED, Generated, generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.process import AdapterProcess
-from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
