@@ -53,39 +53,6 @@ class Problems(Protocol):
         """Where the time of a source goes back that has one of these facts; None: nowhere."""
 
 
-class Comparison(Protocol):
-    """Takes the facts of all replicas: `Cluster`, or a store that compares them later."""
-
-    forgotten: int
-
-    def same(self, cluster: bytes) -> bool:
-        """As of `Cluster`."""
-
-    def wiped(self, node: int) -> None:
-        """As of `Cluster`."""
-
-    def leader(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def vote(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def grant(self, epoch: int, voter: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def starts(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def high_watermark(self, epoch: int, seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def committed_set(self, offset: int, voters: frozenset[Key], seen: Seen) -> None:
-        """As of `Cluster`."""
-
-    def finish(self) -> None:
-        """As of `Cluster`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Disagreement:
     """Two lines on a grant of ``voter`` that differ; no problem if its disk was replaced, before or after."""
@@ -254,7 +221,8 @@ class Cluster:
         """Report votes that disagree, and compare each leader's log with the records committed before."""
         for one in self.disagreements:
             if one.voter not in self._wiped:
-                report_disagreement(one, self.findings)
+                seen, facts = one.seen, (one.expected, one.found, one.earlier)
+                self.findings.problem("votes-agree", seen.node, seen.where, seen.time, *facts)
         for voter, count in self._more.items():
             if voter not in self._wiped:
                 self.findings.problem_counts["votes-agree"] += count
@@ -267,12 +235,6 @@ class Cluster:
                 check_complete(number, entry.start, high, self.findings)
             if entry.high is not None and (high is None or entry.high.value > high.value):
                 high = entry.high
-
-
-def report_disagreement(one: Disagreement, findings: Problems) -> None:
-    """Report lines on a grant that differ."""
-    seen = one.seen
-    findings.problem("votes-agree", seen.node, seen.where, seen.time, one.expected, one.found, one.earlier)
 
 
 def check_complete(epoch: int, start: Seen, high: Seen, findings: Problems) -> None:

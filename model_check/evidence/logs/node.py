@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kraftcheck.evidence.history.checks import property_id
-from kraftcheck.evidence.history.cluster import Comparison, Seen
+from kraftcheck.evidence.history.cluster import Cluster, Seen
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Appended, HighWatermark, Key, Violation, VoteAnswer
 from kraftcheck.evidence.history.memory import Memory
 from kraftcheck.evidence.history.transitions import (
@@ -51,7 +51,7 @@ class Node:
         self,
         number: int,
         findings: Findings,
-        cluster: Comparison,
+        cluster: Cluster,
         release: str | None,
         listen: Callable[[HistoryEntry], None] | None,
     ) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from kraftcheck.evidence.history.cluster import Cluster, Comparison
+from kraftcheck.evidence.history.cluster import Cluster
 from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from kraftcheck.evidence.logs.messages import FATAL, FATAL_TEXT, Said, parse
@@ -72,7 +72,7 @@ class Reader:
         options: Options,
         listen: Callable[[HistoryEntry], None] | None = None,
         findings: Findings | None = None,
-        cluster: Comparison | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         """``cluster`` takes the facts to compare between nodes, if they are not compared here and now."""
         patterns = PATTERNS if options.pattern is None else (options.pattern,)
