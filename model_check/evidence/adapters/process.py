@@ -93,7 +93,7 @@ class AdapterProcess:
     def exchange(self, line: str) -> str:
         """Send a line and wait for the line that answers it. Raises AdapterError."""
         if self._out.strip():
-            raise AdapterError(f"sent a line that nobody asked for: {_shown(self._out)}")
+            raise AdapterError(f"sent a line that no question asked for: {_shown(self._out)}")
         self._out.clear()
         unsent = line.encode() + b"\n"
         deadline = time.monotonic() + self.timeout

@@ -215,16 +215,16 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     _print_differences(failed.differences)
     heading(out, "Rules that decided in the reference")
     _print_rules(failed.question.outcome.rules, verbose=verbose)
-    told = driven if verbose else shortened
-    replica = told.sequence.identity.id
-    count, whole = _number(told), _number(driven)
+    shown = driven if verbose else shortened
+    replica = shown.sequence.identity.id
+    count, whole = _number(shown), _number(driven)
     text = f"What happens to replica {replica}, and what the reference does"
     if count < whole:
         text += f"; shortened from {whole} steps to {count}"
     heading(out, text)
-    assert told.failed is not None
-    for number, question in enumerate(questions_until(told.sequence, told.failed.question.position), 1):
-        last = question.position == told.failed.question.position
+    assert shown.failed is not None
+    for number, question in enumerate(questions_until(shown.sequence, shown.failed.question.position), 1):
+        last = question.position == shown.failed.question.position
         say(out, printable(f"{number}. {head(question, replica)}"), "bold", indent=2, hang=3)
         for line in lines(question, replica, verbose=verbose or last):
             say(out, printable(line), indent=5, hang=2)

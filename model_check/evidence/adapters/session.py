@@ -19,7 +19,7 @@ from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
 
 #: The reason to skip a step: the adapter could not distinguish the answer from one that is awaited.
-NOT_PAIRED = "with an answer that nobody awaits, before the adapter showed a correlation id"
+NOT_PAIRED = "with a response that no request awaits, before the adapter showed a correlation id"
 
 
 class _LimitError(Exception):

@@ -91,7 +91,7 @@ def test_each_way_has_its_sentence(
 def test_an_extra_line_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str], sequence: str) -> None:
     assert drive("extra-line", sequence=sequence) in (1, 2)
     captured = capsys.readouterr()
-    assert "Difference" in captured.out or "nobody asked for" in captured.err
+    assert "Difference" in captured.out or "no question asked for" in captured.err
 
 
 @pytest.mark.parametrize("way", ["extra-no-break-space", "extra-blanks-and-more"])
