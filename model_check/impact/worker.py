@@ -1,15 +1,13 @@
-"""Runs checks one after the other until one fails, in a process of its own.
+"""Runs checks one after the other, in a process of its own.
 
-``python -m kraftcheck.impact.worker`` reads ``{"checks": [...], "threads": N, "seconds": S}``
-from standard input and writes a line of JSON for each check: its ``check``, ``status`` (``passed``,
-``failed``, ``undetermined``), ``why`` in sentences, and ``seconds``. ``PYTHONPATH`` decides which reference
-is checked. It ends when standard input does.
+``python -m kraftcheck.impact.worker`` reads lines ``{"check": ..., "threads": N, "seconds": S}`` and answers
+each with its ``status`` (``passed``, ``failed``, ``undetermined``), ``why`` in sentences, and ``seconds``.
+``PYTHONPATH`` decides which reference is checked. It ends when standard input does.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import os
 import re
@@ -19,9 +17,11 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, TextIO
 
 from kraftcheck.checking.coverage.index import SCENARIO, VECTORS
@@ -36,33 +36,34 @@ _MOST_LINES = 5
 _OF_THE_MACHINE = re.compile(r"\b(MemoryError|OSError: \[Errno|out of memory|No space left)")
 
 
-def main(requests: TextIO = sys.stdin, answers: TextIO = sys.stdout) -> int:
-    """Answer one request; 0, or 3 where the machine does not allow it."""
-    asked = json.loads(requests.read())
+def main(requests: Iterable[str], answers: TextIO) -> int:
+    """Answer requests; 0, or 3 where the machine does not allow it."""
     try:
         import_module("kraftcheck.engine.explorer")
     except Exception as error:
         if of_the_machine(error) is None:
             raise
         return EXIT_UNDETERMINED
-    for name in asked["checks"]:
+    for request in requests:
+        asked = json.loads(request)
         begin = time.monotonic()
         try:
-            status, why = _run(name, asked)
+            status, why = _run(asked["check"], asked)
         except Exception as error:  # A changed reference may fail in any way; that is noticed as well.
             status, why = _failure(error)
         seconds = round(time.monotonic() - begin, 1)
-        print(json.dumps({"check": name, "status": status, "why": why, "seconds": seconds}), file=answers)
-        answers.flush()
-        if status == FAILED:
-            break
+        print(json.dumps({"status": status, "why": why, "seconds": seconds}), file=answers, flush=True)
     return 0
 
 
-def _end_with_caller() -> None:
-    """Kill this process and what it started when its caller is gone; a changed reference may run for ever."""
-    while os.read(0, 1 << 10):
-        pass
+def _receive(requests: SimpleQueue[str]) -> None:
+    """Take requests, and kill this process and what it started when its caller is gone: a changed reference
+    may run for ever.
+    """
+    # Without a buffer, whose lock this thread would hold when the process ends.
+    with open(0, "rb", buffering=0, closefd=False) as lines:
+        for line in lines:
+            requests.put(line.decode())
     with suppress(ProcessLookupError):  # Run by hand, it leads no group.
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(EXIT_UNDETERMINED)
@@ -144,6 +145,6 @@ if __name__ == "__main__":
     # What a changed reference prints is no answer.
     own = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    request = io.StringIO(sys.stdin.readline())
-    threading.Thread(target=_end_with_caller, daemon=True).start()
-    sys.exit(main(request, own))
+    waiting: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_receive, args=(waiting,), daemon=True).start()
+    sys.exit(main(iter(waiting.get, ""), own))

@@ -9,7 +9,7 @@ from kraftcheck.engine.system import Violation
 from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.extract import sequences
 from kraftcheck.evidence.adapters.generate import generate
-from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA, Protocol

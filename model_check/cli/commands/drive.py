@@ -14,7 +14,7 @@ from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.process import AdapterProcess
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
-from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.shrink import cut, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     begin = time.monotonic()
     with progress() as tell, AdapterProcess(arguments.adapter, arguments.timeout) as process:
         session = Session(process, arguments.limit)
-        report = Report(session.capabilities, protocol)
+        report = Report(capabilities=session.capabilities, protocol=protocol)
         sequences = _sequences(arguments, protocol, report, tell)
         if arguments.save is not None:
             _save(arguments.save, sequences)
@@ -161,7 +161,7 @@ def _drive(
         driven = session.drive(sequence)
         report.add(driven)
         if driven.limited:
-            report.limited, report.not_driven = True, len(sequences) - number
+            report.not_driven = len(sequences) - number
             return
         if driven.failed is None:
             continue

@@ -19,7 +19,7 @@ from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
-from kraftcheck.traces import Trace, build, json_form, terminal
+from kraftcheck.traces import build, json_form, terminal
 from kraftcheck.traces.view import path_text
 
 
@@ -74,10 +74,21 @@ def run(arguments: argparse.Namespace) -> int:
     if found.limit == INTERRUPTED:
         streams.say("kraftcheck: interrupted.")
     if arguments.json:
-        data = _as_data(chosen, found, unexpected, traces, walked, arguments)
+        counts = {name: getattr(arguments, name) for name in ("seed", "walks", "depth")}
+        data = {"scenario": chosen.name, **counts, "unexpected": list(unexpected), **_as_data(found)}
+        data["eventually_not_judged"] = [each.property for each in chosen.check.eventually]
+        data["violations"] = [
+            {
+                "property": trace.property,
+                "walked_steps": walked[trace.property or ""],
+                "path": path_text(trace.path),
+                "trace": json_form.encode(trace),
+            }
+            for trace in traces
+        ]
         print(json.dumps(versioned("simulation", data)))
         return status
-    _report(chosen, found, walked, status, arguments)
+    _report(chosen, found, walked, status, arguments.seed)
     for trace in traces:
         if arguments.verbose or trace.property in unexpected:
             print()
@@ -94,13 +105,7 @@ def exit_status(chosen: Scenario, found: Exploration) -> int:
     return EXIT_EXPECTED if violated and complete else EXIT_UNDETERMINED
 
 
-def _report(
-    chosen: Scenario,
-    found: Exploration,
-    walked: dict[str, int],
-    status: int,
-    arguments: argparse.Namespace,
-) -> None:
+def _report(chosen: Scenario, found: Exploration, walked: dict[str, int], status: int, seed: int) -> None:
     first = found.violations[0] if found.violations else None
     verdict = f"violated: {first.property} in {first.depth} steps" if first else "no violation found"
     if first and walked[first.property] > first.depth:
@@ -115,7 +120,7 @@ def _report(
     stopped = {"max_seconds": "; stopped by --max-seconds", "interrupted": "; interrupted"}
     say(
         out,
-        f"seed {arguments.seed}: {found.generated:,} steps, {found.distinct:,} distinct states, longest "
+        f"seed {seed}: {found.generated:,} steps, {found.distinct:,} distinct states, longest "
         f"walk {found.depth}, {found.deadlocks:,} walks ended in a state without steps, {found.seconds:.1f} s"
         + stopped.get(found.limit or "", ""),
         indent=2,
@@ -129,37 +134,15 @@ def _report(
         say(out, "eventually properties are not judged by walks", indent=2)
 
 
-def _as_data(
-    chosen: Scenario,
-    found: Exploration,
-    unexpected: tuple[str, ...],
-    traces: list[Trace],
-    walked: dict[str, int],
-    arguments: argparse.Namespace,
-) -> dict[str, object]:
+def _as_data(found: Exploration) -> dict[str, object]:
     return {
-        "scenario": chosen.name,
-        "seed": arguments.seed,
-        "walks": arguments.walks,
-        "depth": arguments.depth,
         "verdict": found.verdict.value,
         "limit": found.limit,
-        "unexpected": list(unexpected),
         "steps": found.generated,
         "distinct_states": found.distinct,
         "longest_walk": found.depth,
         "deadlocks": found.deadlocks,
         "goals_reached": list(found.reached_goals),
         "goals_missing": list(found.missing_goals),
-        "eventually_not_judged": [each.property for each in chosen.check.eventually],
-        "violations": [
-            {
-                "property": trace.property,
-                "walked_steps": walked[trace.property or ""],
-                "path": path_text(trace.path),
-                "trace": json_form.encode(trace),
-            }
-            for trace in traces
-        ],
         "seconds": round(found.seconds, 3),
     }

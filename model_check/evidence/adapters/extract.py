@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from kraftcheck.evidence.adapters.asked import ON_DISK, Asking
+from kraftcheck.evidence.adapters.asked import ON_DISK
 from kraftcheck.evidence.adapters.prologue import prologue
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Origin, Start, Stimulus, WaitExpired
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Event, FetchWaitExpired
-from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.replica import Replica
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
@@ -123,17 +122,3 @@ def _disk_before(taken: Sequence[Taken], found: list[tuple[int, Stimulus]], comp
     number = found[0][0]
     node = cast(Node, taken[number - 1].before.locals[component])
     return node.disk
-
-
-def reached(sequence: DriveSequence) -> Replica | None:
-    """The replica at the end of ``sequence``."""
-    asking = Asking(sequence)
-    for _ in asking.questions():
-        pass
-    return asking.replica
-
-
-def shortened(sequence: DriveSequence, stimuli: Sequence[int]) -> DriveSequence:
-    """``sequence`` with the stimuli of these numbers only; it no longer belongs to a behaviour."""
-    kept = tuple(sequence.stimuli[index] for index in stimuli)
-    return replace(sequence, stimuli=kept, origin=None)

@@ -9,24 +9,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from kraftcheck.evidence.adapters.extract import sequences
-from kraftcheck.evidence.adapters.stimuli import (
-    Crash,
-    DriveSequence,
-    LateResponse,
-    Start,
-    Stimulus,
-    WaitExpired,
-)
+from kraftcheck.evidence.adapters.stimuli import DriveSequence, Stimulus
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Event
-from kraftcheck.reference.messages import Response
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.types import INT32
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
@@ -53,21 +42,8 @@ def encode(sequence: DriveSequence) -> dict[str, Json]:
         "identity": codec.encode(sequence.identity, Replica),
         "disk": codec.encode(sequence.disk, Disk),
         "written_back": sequence.written_back,
-        "stimuli": [_encode_stimulus(stimulus) for stimulus in sequence.stimuli],
+        "stimuli": codec.encode(sequence.stimuli, tuple[Stimulus, ...]),
     }
-
-
-def _encode_stimulus(stimulus: Stimulus) -> Json:
-    if isinstance(stimulus, Start):
-        return {"type": "Start"}
-    if isinstance(stimulus, Crash):
-        return {"type": "Crash", "undone": stimulus.undone, "loses_power": stimulus.loses_power}
-    if isinstance(stimulus, WaitExpired):
-        return {"type": "WaitExpired", "position": stimulus.position}
-    if isinstance(stimulus, LateResponse):
-        response = codec.encode(stimulus.response, Response)
-        return {"type": "LateResponse", "source": stimulus.source, "response": response}
-    return codec.encode(stimulus, Event)
 
 
 def dumps(sequence: DriveSequence) -> str:
@@ -83,38 +59,14 @@ def decode(data: Json, where: str) -> DriveSequence:
     fields = Fields.of(data, where)
     if fields.number("version") != VERSION:
         raise InputError(f"{where}: only version {VERSION} of sequence files can be read; make it again.")
-    stimuli = fields.items("stimuli")
     return DriveSequence(
         name=fields.text("name"),
         protocol=codec.decode(fields.value("protocol"), Protocol, f"{where}: protocol"),
         identity=codec.decode(fields.value("identity"), Replica, f"{where}: identity"),
         disk=codec.decode(fields.value("disk"), Disk, f"{where}: disk"),
-        stimuli=tuple(_decode_stimulus(each, f"{where}: stimuli[{n}]") for n, each in enumerate(stimuli)),
+        stimuli=codec.decode(fields.items("stimuli"), tuple[Stimulus, ...], f"{where}: stimuli"),
         written_back=fields.flag("written_back", False),
     )
-
-
-def _decode_stimulus(data: Any, where: str) -> Stimulus:
-    fields = Fields.of(data, where)
-    kind = fields.values.get("type")
-    if kind == "Start":
-        return Start()
-    if kind == "Crash":
-        return Crash(_count(fields, "undone"), fields.flag("loses_power"))
-    if kind == "WaitExpired":
-        return WaitExpired(_count(fields, "position"))
-    if kind == "LateResponse":
-        response: Response = codec.decode(fields.value("response"), Response, f"{where}: response")
-        return LateResponse(_count(fields, "source"), response)
-    event: Event = codec.decode(data, Event, where)
-    return event
-
-
-def _count(fields: Fields, key: str) -> int:
-    number = fields.number(key)
-    if not 0 <= number <= INT32:
-        raise InputError(f"{fields.where}: field '{key}' must be from 0 to {INT32}.")
-    return number
 
 
 def load(path: Path) -> list[DriveSequence]:

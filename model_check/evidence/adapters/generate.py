@@ -9,7 +9,7 @@ from typing import cast
 
 from kraftcheck.evidence.adapters.extract import sequences
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
-from kraftcheck.evidence.adapters.witness import Witness, deed, witnesses
+from kraftcheck.evidence.adapters.witness import Witness, target, witnesses
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
@@ -33,13 +33,13 @@ NO_WAY = "nothing leads an implementation into the state in which it begins"
 class Generated:
     """The generated sequences.
 
-    sequences: in the order in which they are to be driven. deeds: the coverage targets that they reach.
+    sequences: in the order in which they are to be driven. targets: the coverage targets that they reach.
     incomplete: scenarios that were not explored whole. left_out: the reason why a scenario or replica gives
     nothing.
     """
 
     sequences: list[DriveSequence] = field(default_factory=list)
-    deeds: set[str] = field(default_factory=set)
+    targets: set[str] = field(default_factory=set)
     incomplete: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -92,15 +92,15 @@ def _cover(
     found: Generated, scenario: KRaftScenario, system: KRaftSystem, max_states: int, random: Random
 ) -> None:
     """Choose behaviours, the longest first: the others are often part of it."""
-    shown, complete = witnesses(system, frozenset(found.deeds), max_states)
+    shown, complete = witnesses(system, frozenset(found.targets), max_states)
     if not complete:
         found.incomplete.append(scenario.name)
-    ordered = sorted(shown, key=lambda witness: witness.deed)
+    ordered = sorted(shown, key=lambda witness: witness.target)
     random.shuffle(ordered)
     ordered.sort(key=lambda witness: -len(witness.path))
     number = 0
     for witness in ordered:
-        if witness.deed not in found.deeds:
+        if witness.target not in found.targets:
             number += 1
             _add(found, scenario, system, f"{scenario.name} {number}", _walk(system, witness))
 
@@ -122,15 +122,15 @@ def _add(
         detail = details(system, each.before, each.step.path)
         if detail is not None:
             node = cast(Node, each.before.locals[component])
-            done.setdefault(component, set()).add(deed(component, node, cast(KRaftStep, detail)))
+            done.setdefault(component, set()).add(target(component, node, cast(KRaftStep, detail)))
     driven = {
         system.wiring.component(each.identity.id): each for each in sequences(system, scenario, name, taken)
     }
-    for component, deeds in done.items():
-        if deeds <= found.deeds:
+    for component, targets in done.items():
+        if targets <= found.targets:
             continue
         if component in driven:
             found.sequences.append(driven[component])
-            found.deeds |= deeds
+            found.targets |= targets
         else:
             found.left_out[f"{name}, replica {system.identities[component].id}"] = NO_WAY

@@ -57,7 +57,7 @@ def lines(question: Question, replica: int, *, verbose: bool = False) -> Iterato
             yield describe(change)
     yield from _messages(outcome.effects, replica)
     if outcome.fatal is not None:
-        yield f"dies: {outcome.fatal.sentence}"
+        yield f"exits: {outcome.fatal.sentence}"
     if outcome.rules:
         yield f"by {', '.join(outcome.rules)}"
 

@@ -59,13 +59,13 @@ _THEIRS, _OURS = "another-cluster", "this-cluster"
 _AFTERWARDS = (Poll(), Poll((Timer.ELECTION, Timer.FETCH)), Poll())
 
 Probe = tuple[str, Replica, Event | str]
-Deed = tuple[str, ...]
+Summary = tuple[str, ...]
 
 
 def probes(protocol: Protocol) -> Iterator[DriveSequence]:
     """The probes, in a fixed order."""
-    expected: set[Deed] = set()
-    seen: set[Deed] = set()
+    expected: set[Summary] = set()
+    seen: set[Summary] = set()
     numbers: dict[str, int] = {}
     for name, replica, event in itertools.chain(
         _from_tables(), _bad_messages(), _calls(), _without_flag(protocol)
@@ -74,7 +74,7 @@ def probes(protocol: Protocol) -> Iterator[DriveSequence]:
         if likely in expected:
             continue
         for sequence in _sequences(protocol, replica, event):
-            done = _deed(sequence)
+            done = _probed(sequence)
             if done is not None and done not in seen:
                 seen.add(done)
                 expected.add(likely)
@@ -84,7 +84,7 @@ def probes(protocol: Protocol) -> Iterator[DriveSequence]:
                 expected.add(likely)
 
 
-def _likely(protocol: Protocol, replica: Replica, event: Event | str) -> Deed:
+def _likely(protocol: Protocol, replica: Replica, event: Event | str) -> Summary:
     """The result of the reference if the replica is in exactly this state."""
     asked = "start" if isinstance(event, str) else event
     before = replica if isinstance(event, str) else expecting_answer(replica, event)
@@ -100,13 +100,13 @@ def _compared(replica: Replica, event: Event) -> str:
     return situation(replica, event) if fetched else ""
 
 
-def _summary(before: Replica | None, kind: str, outcome: Outcome) -> Deed:
+def _summary(before: Replica | None, kind: str, outcome: Outcome) -> Summary:
     role = "none" if before is None else role_name(before.role)
     effects = tuple(type(effect).__name__ for effect in outcome.effects)
     return role, kind, *outcome.rules, *effects
 
 
-def _deed(sequence: DriveSequence) -> Deed | None:
+def _probed(sequence: DriveSequence) -> Summary | None:
     """The result in the sequence, at the probed step."""
     for question in Asking(sequence).questions():
         if question.position == len(sequence.stimuli) - len(_AFTERWARDS) - 1:

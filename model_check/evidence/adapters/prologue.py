@@ -7,7 +7,7 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start, Stimulus
@@ -44,11 +44,7 @@ Attempt = tuple[Disk, tuple[Stimulus, ...]]
 
 def prologue(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
     """A disk and stimuli that lead to ``target``; no stimuli if none are known that lead there."""
-    for disk, stimuli in _attempts(target):
-        found = _after(protocol, identity, disk, stimuli)
-        if found is not None and _essence(found) == _essence(target):
-            return disk, stimuli
-    return Disk(), None
+    return _first(protocol, identity, target, lambda found: _essence(found) == _essence(target))
 
 
 def approach(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
@@ -56,9 +52,16 @@ def approach(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
     disk, stimuli = prologue(protocol, identity, target)
     if stimuli is not None:
         return disk, stimuli
+    wanted = type(target.role), target.epoch
+    return _first(protocol, identity, target, lambda found: (type(found.role), found.epoch) == wanted)
+
+
+def _first(
+    protocol: Protocol, identity: Replica, target: Replica, fits: Callable[[Replica], bool]
+) -> Opening:
     for disk, stimuli in _attempts(target):
         found = _after(protocol, identity, disk, stimuli)
-        if found is not None and type(found.role) is type(target.role) and found.epoch == target.epoch:
+        if found is not None and fits(found):
             return disk, stimuli
     return Disk(), None
 
@@ -75,11 +78,11 @@ def _after(
 def _attempts(target: Replica) -> Iterator[Attempt]:
     """Paths that may lead to ``target``; the most recent request to it comes last."""
     asked: tuple[Stimulus, ...] = (Shutdown(),) if target.shutting_down else ()
-    for disk, stimuli in _ways(target):
+    for disk, stimuli in _paths(target):
         yield disk, (*stimuli, *asked)
 
 
-def _ways(target: Replica) -> Iterator[Attempt]:
+def _paths(target: Replica) -> Iterator[Attempt]:
     role, state = target.role, target.quorum_state
     as_it_is = Disk(state, target.log, target.log.end_offset)
     if isinstance(role, Unattached):

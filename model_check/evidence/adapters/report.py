@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,7 @@ from kraftcheck.evidence.adapters import files, wire
 from kraftcheck.evidence.adapters.answers import Capabilities
 from kraftcheck.evidence.adapters.compare import NOT_COMPARED
 from kraftcheck.evidence.adapters.narrate import head, lines, questions_until
-from kraftcheck.evidence.adapters.session import Driven
+from kraftcheck.evidence.adapters.session import Counts, Driven
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import console, entry, heading, say
@@ -31,9 +30,9 @@ NEVER_COMPARED = (
 )
 
 
-@dataclass(slots=True)
-class Report:
-    """The outcome of all sequences; see :class:`kraftcheck.evidence.adapters.session.Driven` for the counts.
+@dataclass(slots=True, kw_only=True)
+class Report(Counts):
+    """The outcome of all sequences.
 
     failed: the first difference of each sequence that has one; shortened: the same, after the search for a
     shorter sequence. not_driven: the number of sequences left when a limit or the first difference was
@@ -44,14 +43,7 @@ class Report:
     protocol: Protocol
     sequences: int = 0
     not_driven: int = 0
-    limited: bool = False
     seconds: float = 0.0
-    steps: int = 0
-    compared: int = 0
-    decided: set[str] = field(default_factory=set)
-    rules: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    not_known: set[str] = field(default_factory=set)
     failed: list[Driven] = field(default_factory=list)
     shortened: list[Driven] = field(default_factory=list)
     incomplete: Sequence[str] = ()
@@ -60,12 +52,7 @@ class Report:
     def add(self, driven: Driven) -> None:
         """Count a sequence in."""
         self.sequences += 1
-        self.steps += driven.steps
-        self.compared += driven.compared
-        self.decided |= driven.decided
-        self.rules.update(driven.rules)
-        self.skipped.update(driven.skipped)
-        self.not_known |= driven.not_known
+        self.count(driven)
         if driven.failed is not None:
             self.failed.append(driven)
 
@@ -228,16 +215,16 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     _print_differences(failed.differences)
     heading(out, "Rules that decided in the reference")
     _print_rules(failed.question.outcome.rules, verbose=verbose)
-    told = driven if verbose else shortened
-    replica = told.sequence.identity.id
-    count, whole = _number(told), _number(driven)
+    shown = driven if verbose else shortened
+    replica = shown.sequence.identity.id
+    count, whole = _number(shown), _number(driven)
     text = f"What happens to replica {replica}, and what the reference does"
     if count < whole:
         text += f"; shortened from {whole} steps to {count}"
     heading(out, text)
-    assert told.failed is not None
-    for number, question in enumerate(questions_until(told.sequence, told.failed.question.position), 1):
-        last = question.position == told.failed.question.position
+    assert shown.failed is not None
+    for number, question in enumerate(questions_until(shown.sequence, shown.failed.question.position), 1):
+        last = question.position == shown.failed.question.position
         say(out, printable(f"{number}. {head(question, replica)}"), "bold", indent=2, hang=3)
         for line in lines(question, replica, verbose=verbose or last):
             say(out, printable(line), indent=5, hang=2)

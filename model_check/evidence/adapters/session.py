@@ -19,7 +19,7 @@ from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
 
 #: The reason to skip a step: the adapter could not distinguish the answer from one that is awaited.
-NOT_PAIRED = "with an answer that nobody awaits, before the adapter showed a correlation id"
+NOT_PAIRED = "with a response that no request awaits, before the adapter showed a correlation id"
 
 
 class _LimitError(Exception):
@@ -34,26 +34,39 @@ class Failed:
     differences: tuple[Difference, ...]
 
 
-@dataclass(slots=True)
-class Driven:
-    """The outcome of one sequence.
-
-    steps: the number of steps taken, crashes included; compared: the number of them that could have differed.
-    decided: the rules that decided a step; rules: for each, the number of steps that the adapter shows at
-    least in part. skipped: steps that were not taken, by reason; not_known: fields of messages that were
-    skipped. failed: the differing step, which ends the sequence. limited: the limit was reached before its
-    end.
+@dataclass(slots=True, kw_only=True)
+class Counts:
+    """steps: the number of steps taken, crashes included; compared: the number of them that could have
+    differed. decided: the rules that decided a step; rules: for each, the number of steps that the adapter
+    shows at least in part. skipped: steps that were not taken, by reason; not_known: fields of messages that
+    were skipped. limited: the limit was reached before the end.
     """
 
-    sequence: DriveSequence
     steps: int = 0
     compared: int = 0
     decided: set[str] = field(default_factory=set)
     rules: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     not_known: set[str] = field(default_factory=set)
-    failed: Failed | None = None
     limited: bool = False
+
+    def count(self, other: Counts) -> None:
+        """Add another outcome to this one."""
+        self.steps += other.steps
+        self.compared += other.compared
+        self.decided |= other.decided
+        self.rules.update(other.rules)
+        self.skipped.update(other.skipped)
+        self.not_known |= other.not_known
+        self.limited |= other.limited
+
+
+@dataclass(slots=True, kw_only=True)
+class Driven(Counts):
+    """The outcome of one sequence. failed: the differing step, which ends the sequence."""
+
+    sequence: DriveSequence
+    failed: Failed | None = None
 
 
 class Session:
@@ -78,7 +91,7 @@ class Session:
 
         Raises AdapterError, which names the step.
         """
-        driven = Driven(sequence)
+        driven = Driven(sequence=sequence)
         try:
             self._drive(driven)
         except _LimitError:

@@ -7,42 +7,43 @@ purgatory. Ids of requests and answers and the time are not part of it: the driv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Event
+from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.messages import Response
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.types import INT32, Meaning, NodeId, Range
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
+Count = Annotated[int, Meaning.PLAIN, Range(0, INT32)]
 
-@dataclass(frozen=True, slots=True)
-class Start:
+
+class Start(Frozen):
     """The process starts on its disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class Crash:
+class Crash(Frozen):
     """The process is killed before its last ``undone`` changes of the disk; ``loses_power``: unflushed
     records are lost too.
     """
 
-    undone: int = 0
+    undone: Count = 0
     loses_power: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WaitExpired:
+class WaitExpired(Frozen):
     """The fetch at ``position`` in purgatory (0: the oldest) expires."""
 
-    position: int
+    position: Count
 
 
-@dataclass(frozen=True, slots=True)
-class LateResponse:
+class LateResponse(Frozen):
     """An answer arrives that is no longer awaited: to the last such request to ``source``."""
 
-    source: int
+    source: NodeId
     response: Response
 
 

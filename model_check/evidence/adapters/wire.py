@@ -6,6 +6,11 @@ Requests, responses, records and states have the form in which recordings of Kaf
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from msgspec.structs import asdict
 from msgspec.structs import fields as struct_fields
 
 from kraftcheck.evidence.adapters.asked import Question, times_of
@@ -26,75 +31,23 @@ from kraftcheck.evidence.recordings.wire_records import (
     write_voter_set,
     write_whole_quorum_state,
 )
+from kraftcheck.reference import effects, events
 from kraftcheck.reference.config import Times, span
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import (
-    AppendAccepted,
-    AppendBatch,
-    ArmTimer,
-    CallFailed,
-    DeleteBefore,
-    Duration,
-    Effect,
-    Fatal,
-    Flush,
-    ForgetRequests,
-    HighWatermark,
-    LoadSnapshot,
-    Persist,
-    Reply,
-    Send,
-    Stop,
-    StoreSnapshot,
-    Transition,
-    Truncate,
-)
+from kraftcheck.reference.effects import Duration, Effect
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    CreateSnapshot,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    ResponseReceived,
-    Shutdown,
-    Timer,
-    UpgradeKRaftVersion,
-)
+from kraftcheck.reference.events import Event, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import log_of
-from kraftcheck.reference.messages import (
-    FetchSnapshotResponse,
-    Message,
-    Request,
-    Response,
-    VoteResponse,
-)
+from kraftcheck.reference.messages import FetchSnapshotResponse, Message, VoteResponse
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 
 #: The version of the protocol that this package speaks.
 PROTOCOL = 1
-
-#: The kinds of steps that an adapter may support.
-EVENTS = (
-    "start", "request", "response", "poll", "requestTimedOut", "backoffExpired", "fetchWaitExpired",
-    "append", "resign", "upgradeKRaftVersion", "createSnapshot", "shutdown", "crash",
-)  # fmt: skip
-
-#: The effects that an adapter may report.
-EFFECTS = (
-    "persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot", "request",
-    "response", "highWatermark", "transition", "timer", "appendAccepted", "callFailed", "forgetRequests",
-    "stop", "fatal",
-)  # fmt: skip
 
 #: The fields of the state that an adapter may show.
 STATE = tuple(each.encode_name for each in struct_fields(State))
@@ -109,27 +62,136 @@ CONFIGURED = {
 }
 
 
+class _Part(NamedTuple):
+    """A field of an event: its attribute, and how it is written and read; by default it is a number."""
+
+    attribute: str
+    write: Callable[[Any], Json] = lambda value: value
+    read: Callable[[Fields, str], Any] = Fields.number
+
+
+_NUMBERS = _Part("values", list, Fields.numbers)
+_EPOCH = {"epoch": _Part("epoch")}
+_REQUEST = {"from": _Part("source"), "requestId": _Part("correlation")}
+
+
+def _timers(data: Fields, key: str) -> tuple[Timer, ...]:
+    return tuple(codec.decode(word, Timer, key) for word in data.items(key))
+
+
+def _optional(data: Fields, key: str) -> int | None:
+    return None if data.value(key) is None else data.number(key)
+
+
+#: The events that carry no message by the name of their step, and what is written of each.
+_LOCAL: Mapping[str, tuple[type, Mapping[str, _Part]]] = {
+    "poll": (
+        events.Poll,
+        {
+            "expired": _Part("expired", lambda timers: [timer.value for timer in timers], _timers),
+            "discovery": _Part("discovery", read=_optional),
+            "now": _Part("now"),
+        },
+    ),
+    "requestTimedOut": (events.RequestTimedOut, {"node": _Part("node")}),
+    "backoffExpired": (events.BackoffExpired, {"node": _Part("node")}),
+    "fetchWaitExpired": (events.FetchWaitExpired, _REQUEST),
+    "append": (events.Append, {**_EPOCH, "values": _NUMBERS}),
+    "resign": (events.Resign, _EPOCH),
+    "upgradeKRaftVersion": (events.UpgradeKRaftVersion, {**_EPOCH, "version": _Part("version")}),
+    "createSnapshot": (
+        events.CreateSnapshot,
+        {
+            "snapshotId": _Part("id", write_snapshot_id, lambda data, _: read_snapshot_id(data)),
+            "values": _NUMBERS,
+            "size": _Part("size"),
+            "deletePrefix": _Part("delete_prefix", read=Fields.flag),
+        },
+    ),
+    "shutdown": (events.Shutdown, {}),
+}
+_KINDS: Mapping[type, str] = {
+    Start: "start",
+    events.RequestReceived: "request",
+    events.ResponseReceived: "response",
+    **{kind: name for name, (kind, _) in _LOCAL.items()},
+    Crash: "crash",
+}
+
+#: The kinds of steps that an adapter may support.
+EVENTS = tuple(_KINDS.values())
+
+_snapshot_of = {"snapshot": lambda effect: write_snapshot(effect.snapshot)}
+_offset_to = {"to": attrgetter("offset")}
+
+#: The effects by class: their names, and what is written of each that depends on nothing else.
+_EFFECTS: Mapping[type, tuple[str, Mapping[str, Callable[[Any], Json]]]] = {
+    effects.Persist: ("persist", {}),
+    effects.AppendBatch: ("append", {"batches": lambda effect: [write_batch(effect.batch)]}),
+    effects.Truncate: ("truncate", _offset_to),
+    effects.Flush: ("flush", _offset_to),
+    effects.StoreSnapshot: ("storeSnapshot", _snapshot_of),
+    effects.DeleteBefore: ("deleteBefore", {"snapshotId": lambda effect: write_snapshot_id(effect.id)}),
+    effects.LoadSnapshot: ("loadSnapshot", _snapshot_of),
+    effects.Send: (
+        "request",
+        {
+            "to": attrgetter("to"),
+            "correlationId": attrgetter("correlation"),
+            "api": lambda effect: api_of(effect.request),
+            "data": lambda effect: write_message(effect.request),
+        },
+    ),
+    effects.Reply: (
+        "response",
+        {
+            "to": attrgetter("to"),
+            "requestId": attrgetter("correlation"),
+            "api": lambda effect: api_of(effect.response),
+            "data": lambda effect: _response(effect.response),
+        },
+    ),
+    effects.HighWatermark: ("highWatermark", {"offset": attrgetter("offset")}),
+    effects.Transition: (
+        "transition",
+        {"from": attrgetter("source"), "to": attrgetter("target"), "epoch": attrgetter("epoch")},
+    ),
+    effects.ArmTimer: ("timer", {}),
+    effects.AppendAccepted: ("appendAccepted", {"offset": attrgetter("offset")}),
+    effects.CallFailed: ("callFailed", {"reason": attrgetter("reason")}),
+    effects.ForgetRequests: ("forgetRequests", {"node": attrgetter("node")}),
+    effects.Stop: ("stop", {}),
+    effects.Fatal: ("fatal", {"reason": attrgetter("sentence")}),
+}
+
+#: The effects that an adapter may report.
+EFFECTS = tuple(name for name, _ in _EFFECTS.values())
+
+
 # Questions.
 
 
 def encode_question(question: Question, identity: Replica, protocol: Protocol) -> Json:
     """A step as it is sent to an adapter, without its ``id``."""
     event = question.event
-    head: dict[str, Json] = {"type": kind_of(event), "now": question.now}
+    asked: dict[str, Json] = {"type": kind_of(event), "now": question.now}
     if isinstance(event, Start):
-        return {**head, **_start(identity, question.disk, protocol)}
-    return {**head, **_event(event)}
+        return {**asked, **_start(identity, question.disk, protocol)}
+    if isinstance(event, events.RequestReceived):
+        content = {"api": api_of(event.request), "data": write_message(event.request)}
+        return {**asked, "from": event.source, "requestId": event.correlation, **content}
+    if isinstance(event, events.ResponseReceived):
+        content = {"api": api_of(event.response), "data": _response(event.response)}
+        return {**asked, "from": event.source, "correlationId": event.correlation, **content}
+    _, parts = _LOCAL.get(asked["type"], (Crash, {}))
+    return asked | {
+        key: part.write(getattr(event, part.attribute)) for key, part in parts.items() if key != "now"
+    }
 
 
 def kind_of(event: Event | Start | Crash) -> str:
     """The name of a step, one of ``EVENTS``."""
-    names: dict[type, str] = {
-        Start: "start", Crash: "crash", RequestReceived: "request", ResponseReceived: "response",
-        Poll: "poll", RequestTimedOut: "requestTimedOut", BackoffExpired: "backoffExpired",
-        FetchWaitExpired: "fetchWaitExpired", Append: "append", Resign: "resign",
-        UpgradeKRaftVersion: "upgradeKRaftVersion", CreateSnapshot: "createSnapshot", Shutdown: "shutdown",
-    }  # fmt: skip
-    return names[type(event)]
+    return _KINDS[type(event)]
 
 
 def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]:
@@ -143,7 +205,7 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]
             "replicaId": identity.id,
             "replicaDirectoryId": uuid(identity.key.directory),
             "clusterId": identity.cluster_id,
-            "endpoints": [vars_of(endpoint) for endpoint in identity.endpoints],
+            "endpoints": [asdict(endpoint) for endpoint in identity.endpoints],
             "canBecomeVoter": identity.can_become_voter,
             "autoJoin": identity.auto_join,
             "voters": write_voter_set(identity.bootstrap_voters),
@@ -168,41 +230,7 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]
     }
 
 
-def vars_of(endpoint: Endpoint) -> Json:
-    """An endpoint: name, host, port."""
-    return {"name": endpoint.name, "host": endpoint.host, "port": endpoint.port}
-
-
-def _written(state: QuorumState, replica: Replica) -> Json:
-    """The contents of the quorum-state file; its version 0 has no directory id of a vote."""
-    whole = write_whole_quorum_state(state)
-    return whole if replica.kraft_version >= 1 else {**whole, "votedDirectoryId": uuid(None)}
-
-
-def _event(event: Event | Crash) -> dict[str, Json]:
-    if isinstance(event, RequestReceived):
-        named = {"from": event.source, "requestId": event.correlation}
-        return {**named, "api": api_of(event.request), "data": write_message(event.request)}
-    if isinstance(event, ResponseReceived):
-        named = {"from": event.source, "correlationId": event.correlation}
-        return {**named, "api": api_of(event.response), "data": _response(event.response)}
-    if isinstance(event, Poll):
-        return {"expired": [timer.value for timer in event.expired], "discovery": event.discovery}
-    if isinstance(event, RequestTimedOut | BackoffExpired):
-        return {"node": event.node}
-    if isinstance(event, FetchWaitExpired):
-        return {"from": event.source, "requestId": event.correlation}
-    if isinstance(event, Append):
-        return {"epoch": event.epoch, "values": list(event.values)}
-    if isinstance(event, UpgradeKRaftVersion):
-        return {"epoch": event.epoch, "version": event.version}
-    if isinstance(event, CreateSnapshot):
-        content = {"values": list(event.values), "size": event.size, "deletePrefix": event.delete_prefix}
-        return {"snapshotId": write_snapshot_id(event.id), **content}
-    return {"epoch": event.epoch} if isinstance(event, Resign) else {}
-
-
-def _response(response: Response) -> Json:
+def _response(response: Message) -> Json:
     """A response as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field, and so is the
     snapshot of which a FetchSnapshot response brings a part.
     """
@@ -221,50 +249,20 @@ def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Js
     """An effect of a step of ``before``. The ``ms`` of a timer are a pair, at least and at most; ``None``: it
     never expires, and ``"remaining"``: it continues to run.
     """
-    if isinstance(effect, Persist):
-        return {"effect": "persist", "quorumState": _written(effect.quorum_state, before)}
-    if isinstance(effect, AppendBatch):
-        return {"effect": "append", "batches": [write_batch(effect.batch)]}
-    if isinstance(effect, Send):
-        data = write_message(effect.request)
-        named = {"to": effect.to, "correlationId": effect.correlation}
-        return {"effect": "request", **named, "api": api_of(effect.request), "data": data}
-    if isinstance(effect, Reply):
-        data = _response(effect.response)
-        named = {"to": effect.to, "requestId": effect.correlation}
-        return {"effect": "response", **named, "api": api_of(effect.response), "data": data}
-    if isinstance(effect, ArmTimer):
+    name, parts = _EFFECTS[type(effect)]
+    shown: dict[str, Json] = {"effect": name, **{key: write(effect) for key, write in parts.items()}}
+    if isinstance(effect, effects.Persist):
+        state = write_whole_quorum_state(effect.quorum_state)
+        # Version 0 of the quorum-state file has no directory id of a vote.
+        shown["quorumState"] = (
+            state if before.kraft_version >= 1 else {**state, "votedDirectoryId": uuid(None)}
+        )
+    elif isinstance(effect, effects.ArmTimer):
         lasts = span(times, effect.duration)
         spread: Json = None if lasts is None else (lasts.low, lasts.high)
-        if effect.duration is Duration.REMAINING:
-            spread = "remaining"
-        return {"effect": "timer", "timer": effect.timer.value, "ms": spread}
-    return _encode_plain(effect)
-
-
-def _encode_plain(effect: Effect) -> dict[str, Json]:
-    if isinstance(effect, Truncate | Flush):
-        return {"effect": "truncate" if isinstance(effect, Truncate) else "flush", "to": effect.offset}
-    if isinstance(effect, StoreSnapshot | LoadSnapshot):
-        name = "storeSnapshot" if isinstance(effect, StoreSnapshot) else "loadSnapshot"
-        return {"effect": name, "snapshot": write_snapshot(effect.snapshot)}
-    if isinstance(effect, DeleteBefore):
-        return {"effect": "deleteBefore", "snapshotId": write_snapshot_id(effect.id)}
-    if isinstance(effect, HighWatermark):
-        return {"effect": "highWatermark", "offset": effect.offset}
-    if isinstance(effect, Transition):
-        named = {"from": effect.source, "to": effect.target}
-        return {"effect": "transition", **named, "epoch": effect.epoch}
-    if isinstance(effect, AppendAccepted):
-        return {"effect": "appendAccepted", "offset": effect.offset}
-    if isinstance(effect, CallFailed):
-        return {"effect": "callFailed", "reason": effect.reason}
-    if isinstance(effect, ForgetRequests):
-        return {"effect": "forgetRequests", "node": effect.node}
-    if isinstance(effect, Fatal):
-        return {"effect": "fatal", "reason": effect.sentence}
-    assert isinstance(effect, Stop)
-    return {"effect": "stop"}
+        shown["timer"] = effect.timer.value
+        shown["ms"] = "remaining" if effect.duration is Duration.REMAINING else spread
+    return shown
 
 
 # Reading questions, for the adapter of the reference.
@@ -322,47 +320,25 @@ def decode_event(data: Fields) -> Event:
     """The event of a step that is neither a start nor a crash. Raises InputError."""
     kind, now = data.text("type"), data.number("now")
     if kind == "request":
-        request = _message(data, is_request=True)
-        assert isinstance(request, Request)
-        return RequestReceived(data.number("from"), request, data.number("requestId"), now)
+        request: Any = read_message(data.text("api"), data.inner("data"), is_request=True)
+        return events.RequestReceived(data.number("from"), request, data.number("requestId"), now)
     if kind == "response":
-        response = _message(data, is_request=False)
-        assert isinstance(response, Response)
-        if isinstance(response, VoteResponse) and response.error is ErrorCode.NONE:
-            partition = data.inner("data").only("topics").only("partitions")
-            flag = partition.flag("preVote") if "preVote" in partition else None
-            response = replace(response, pre_vote=flag)
-        elif isinstance(response, FetchSnapshotResponse) and response.error is ErrorCode.NONE:
-            partition = data.inner("data").only("topics").only("partitions")
-            if "snapshot" in partition:
-                response = replace(response, content=read_snapshot(partition.inner("snapshot")))
-        return ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
-    if kind == "poll":
-        discovery = None if data.value("discovery") is None else data.number("discovery")
-        return Poll(tuple(map(_timer, data.items("expired"))), discovery, now)
-    if kind == "append":
-        return Append(data.number("epoch"), data.numbers("values"))
-    if kind == "createSnapshot":
-        size, delete = data.number("size"), data.flag("deletePrefix")
-        return CreateSnapshot(read_snapshot_id(data), data.numbers("values"), size, delete)
-    if kind == "fetchWaitExpired":
-        return FetchWaitExpired(data.number("from"), data.number("requestId"))
-    simple: dict[str, Event] = {"shutdown": Shutdown()}
-    if kind in ("requestTimedOut", "backoffExpired"):
-        node = data.number("node")
-        simple = {"requestTimedOut": RequestTimedOut(node), "backoffExpired": BackoffExpired(node)}
-    elif kind == "resign":
-        simple = {"resign": Resign(data.number("epoch"))}
-    elif kind == "upgradeKRaftVersion":
-        simple = {kind: UpgradeKRaftVersion(data.number("epoch"), data.number("version"))}
-    if kind not in simple:
+        response = _read_response(data)
+        return events.ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
+    if kind not in _LOCAL:
         raise InputError(f"{data.where}: there is no message of type {kind!r}.")
-    return simple[kind]
+    event, parts = _LOCAL[kind]
+    found: Event = event(**{part.attribute: part.read(data, key) for key, part in parts.items()})
+    return found
 
 
-def _timer(word: Json) -> Timer:
-    return codec.decode(word, Timer, "expired")
-
-
-def _message(data: Fields, *, is_request: bool) -> Message:
-    return read_message(data.text("api"), data.inner("data"), is_request=is_request)
+def _read_response(data: Fields) -> Any:
+    response: Any = read_message(data.text("api"), data.inner("data"), is_request=False)
+    if not isinstance(response, VoteResponse | FetchSnapshotResponse) or response.error is not ErrorCode.NONE:
+        return response
+    partition = data.inner("data").only("topics").only("partitions")
+    if isinstance(response, VoteResponse):
+        return replace(response, pre_vote=partition.flag("preVote") if "preVote" in partition else None)
+    if "snapshot" in partition:
+        return replace(response, content=read_snapshot(partition.inner("snapshot")))
+    return response

@@ -25,7 +25,7 @@ from kraftcheck.systems.kraft.system import KRaftSystem
 Describe = Callable[[int, Node, Step], str]
 
 
-def deed(component: int, node: Node, step: Step) -> str:
+def target(component: int, node: Node, step: Step) -> str:
     """The coverage target of a step: the parts of it that traces are to cover.
 
     The event and its comparison with the state of the replica, the role before and after, the rules that
@@ -78,14 +78,14 @@ class _Witnessing:
             setattr(self._system, name, _once(getattr(system, name)))
         self._describe = describe
         self._known = known
-        self.deeds: set[str] = set()
+        self.targets: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._system, name)
 
     @property
     def properties(self) -> frozenset[str]:
-        return frozenset(self.deeds).union(self._system.properties)
+        return frozenset(self.targets).union(self._system.properties)
 
     def deliver(self, component: int, local: Hashable, message: Hashable) -> Sequence[Outcome]:
         node = cast(Node, local)
@@ -106,7 +106,7 @@ class _Witnessing:
             name = self._describe(component, node, step)
             violated: tuple[str, ...] = ()
             if name not in self._known:
-                self.deeds.add(name)
+                self.targets.add(name)
                 violated = (name,)
             found += [outcome, replace(outcome, violations=violated)]
         return found
@@ -114,14 +114,14 @@ class _Witnessing:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A shortest behaviour at whose end a replica reaches the coverage target ``deed`` for the first time."""
+    """A shortest behaviour at whose end a replica reaches a coverage target for the first time."""
 
-    deed: str
+    target: str
     path: tuple[PathStep, ...]
 
 
 def witnesses(
-    system: KRaftSystem, known: frozenset[str], max_states: int, describe: Describe = deed
+    system: KRaftSystem, known: frozenset[str], max_states: int, describe: Describe = target
 ) -> tuple[tuple[Witness, ...], bool]:
     """A witness for each coverage target that ``system`` reaches and that is not ``known``, and whether the
     search was complete: with at most ``max_states`` states it may not be. An interrupt ends it:
@@ -131,7 +131,7 @@ def witnesses(
     found = explore(offering, keep_going=True, limits=Limits(max_states=max_states))  # type: ignore[arg-type]
     shown = []
     for each in found.violations:
-        if each.property in offering.deeds:
+        if each.property in offering.targets:
             path = tuple(replace(step, choice=step.choice // 2) for step in each.path)
             shown.append(Witness(each.property, path))
     return tuple(shown), found.limit is None

@@ -221,7 +221,8 @@ class Cluster:
         """Report votes that disagree, and compare each leader's log with the records committed before."""
         for one in self.disagreements:
             if one.voter not in self._wiped:
-                report_disagreement(one, self.findings)
+                seen, facts = one.seen, (one.expected, one.found, one.earlier)
+                self.findings.problem("votes-agree", seen.node, seen.where, seen.time, *facts)
         for voter, count in self._more.items():
             if voter not in self._wiped:
                 self.findings.problem_counts["votes-agree"] += count
@@ -234,12 +235,6 @@ class Cluster:
                 check_complete(number, entry.start, high, self.findings)
             if entry.high is not None and (high is None or entry.high.value > high.value):
                 high = entry.high
-
-
-def report_disagreement(one: Disagreement, findings: Problems) -> None:
-    """Report lines on a grant that differ."""
-    seen = one.seen
-    findings.problem("votes-agree", seen.node, seen.where, seen.time, one.expected, one.found, one.earlier)
 
 
 def check_complete(epoch: int, start: Seen, high: Seen, findings: Problems) -> None:

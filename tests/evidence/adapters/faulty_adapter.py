@@ -3,7 +3,7 @@ FAULT``.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter, serve
 from kraftcheck.evidence.adapters.wire import decode_event, decode_start
@@ -41,8 +41,42 @@ from kraftcheck.reference.replica import (
 from kraftcheck.reference.step import Outcome, start, step
 
 Fault = Callable[[Protocol, Replica, Event], Outcome]
+#: The faults by name.
+FAULTS: dict[str, Fault] = {"forgets-the-vote-on-restart": step}
+#: The rule that each fault breaks, which the report of the difference must name.
+BROKEN_RULE = {"forgets-the-vote-on-restart": "INIT-4"}
 
 
+def breaks(rule: str) -> Callable[[Fault], Fault]:
+    """Lists a function as the fault of its name, which breaks ``rule``."""
+
+    def listed(fault: Fault) -> Fault:
+        name = fault.__name__.replace("_", "-")
+        FAULTS[name], BROKEN_RULE[name] = fault, rule
+        return fault
+
+    return listed
+
+
+def spoils(rule: str) -> Callable[[Callable[[Replica, Outcome], Outcome]], None]:
+    """Lists a function that changes the outcome of a correct step."""
+
+    def listed(spoil: Callable[[Replica, Outcome], Outcome]) -> None:
+        def fault(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+            return spoil(replica, step(protocol, replica, event))
+
+        fault.__name__ = spoil.__name__
+        breaks(rule)(fault)
+
+    return listed
+
+
+def changed(outcome: Outcome, **fields: object) -> Outcome:
+    """``outcome`` with another replica."""
+    return replace(outcome, replica=replace(outcome.replica, **fields))
+
+
+@breaks("VOTE-8")
 def votes_twice(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     request = event.request if isinstance(event, RequestReceived) else None
     if isinstance(request, VoteRequest) and not request.pre_vote:
@@ -50,6 +84,7 @@ def votes_twice(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     return step(protocol, replica, event)
 
 
+@breaks("DEF-6")
 def grants_without_checking_the_log(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     if isinstance(event, RequestReceived) and isinstance(event.request, VoteRequest):
         best = replace(event.request, last_epoch=replica.log.last_epoch, end_offset=replica.log.end_offset)
@@ -58,50 +93,50 @@ def grants_without_checking_the_log(protocol: Protocol, replica: Replica, event:
     return step(protocol, replica, event)
 
 
-def no_error_for_a_fenced_epoch(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+@spoils("EPOCH-4")
+def no_error_for_a_fenced_epoch(before: Replica, outcome: Outcome) -> Outcome:
     def unfenced(effect: Effect) -> Effect:
         response = effect.response if isinstance(effect, Reply) else None
         if getattr(response, "partition_error", None) is ErrorCode.FENCED_LEADER_EPOCH:
             return replace(effect, response=replace(response, partition_error=ErrorCode.NONE))  # type: ignore
         return effect
 
-    outcome = step(protocol, replica, event)
     return replace(outcome, effects=tuple(map(unfenced, outcome.effects)))
 
 
-def truncates_too_far(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
+@spoils("FETCH-23")
+def truncates_too_far(before: Replica, outcome: Outcome) -> Outcome:
     for effect in outcome.effects:
         if isinstance(effect, Truncate) and effect.offset > 0:
-            cut = truncate(outcome.replica.log, effect.offset - 1)
-            return replace(outcome, replica=replace(outcome.replica, log=cut))
+            return changed(outcome, log=truncate(outcome.replica.log, effect.offset - 1))
     return outcome
 
 
-def commits_with_a_minority(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
+@spoils("HWM-1")
+def commits_with_a_minority(before: Replica, outcome: Outcome) -> Outcome:
     after = outcome.replica
     if isinstance(after.role, Leader) and after.log.end_offset > (after.high_watermark or 0):
         committed = HighWatermark(after.log.end_offset)
-        after = replace(after, high_watermark=after.log.end_offset)
-        return replace(outcome, replica=after, effects=(*outcome.effects, committed))
+        spoiled = changed(outcome, high_watermark=after.log.end_offset)
+        return replace(spoiled, effects=(*outcome.effects, committed))
     return outcome
 
 
-def never_flushes(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
+@spoils("DEF-5")
+def never_flushes(before: Replica, outcome: Outcome) -> Outcome:
     return replace(outcome, effects=tuple(e for e in outcome.effects if not isinstance(e, Flush)))
 
 
-def answers_before_it_is_durable(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
+@spoils("PERSIST-4")
+def answers_before_it_is_durable(before: Replica, outcome: Outcome) -> Outcome:
     late = [effect for effect in outcome.effects if isinstance(effect, Persist | Flush)]
     early = [effect for effect in outcome.effects if not isinstance(effect, Persist | Flush)]
     sends = any(isinstance(effect, Reply | Send) for effect in early)
     return replace(outcome, effects=(*early, *late)) if sends else outcome
 
 
-def never_looks_whether_the_quorum_is_there(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+@breaks("CHECKQ-1")
+def never_checks_the_quorum(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     if isinstance(event, Poll):
         event = replace(event, expired=tuple(t for t in event.expired if t is not Timer.CHECK_QUORUM))
     return step(protocol, replica, event)
@@ -110,18 +145,18 @@ def never_looks_whether_the_quorum_is_there(protocol: Protocol, replica: Replica
 # State that outlives what it belongs to.
 
 
-def keeps_that_it_has_fetched(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    """True of one leader, it is taken to be true of the next."""
-    outcome = step(protocol, replica, event)
-    left, entered = replica.role, outcome.replica.role
+@spoils("PREVOTE-13")
+def keeps_that_it_has_fetched(before: Replica, outcome: Outcome) -> Outcome:
+    left, entered = before.role, outcome.replica.role
     if isinstance(left, Follower) and isinstance(entered, Follower):
-        kept = replace(entered, has_fetched=left.has_fetched or entered.has_fetched)
-        return replace(outcome, replica=replace(outcome.replica, role=kept))
+        fetched = left.has_fetched or entered.has_fetched
+        return changed(outcome, role=replace(entered, has_fetched=fetched))
     return outcome
 
 
+@breaks("RESP-7")
 def takes_old_answers(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    """Whatever comes from a node is taken for the answer that is awaited from it."""
+    """Any response of a node is taken for the one that is awaited from it."""
     if isinstance(event, ResponseReceived):
         for connection in replica.connections:
             if connection.node == event.source and connection.awaiting:
@@ -129,56 +164,53 @@ def takes_old_answers(protocol: Protocol, replica: Replica, event: Event) -> Out
     return step(protocol, replica, event)
 
 
-def keeps_what_was_committed(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
-    if isinstance(outcome.replica.role, Leader) and not isinstance(replica.role, Leader):
-        return replace(outcome, replica=replace(outcome.replica, high_watermark=replica.high_watermark))
+@spoils("HWM-7")
+def keeps_what_was_committed(before: Replica, outcome: Outcome) -> Outcome:
+    if isinstance(outcome.replica.role, Leader) and not isinstance(before.role, Leader):
+        return changed(outcome, high_watermark=before.high_watermark)
     return outcome
 
 
-def keeps_votes(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
+@spoils("VOTE-24")
+def keeps_votes(before: Replica, outcome: Outcome) -> Outcome:
     """The votes of a pre-vote count in the election that follows."""
-    outcome = step(protocol, replica, event)
-    left, entered = replica.role, outcome.replica.role
+    left, entered = before.role, outcome.replica.role
     if isinstance(left, Prospective) and isinstance(entered, Candidate):
         granted = tuple(sorted({*left.election.granted, *entered.election.granted}))
-        kept = replace(entered, election=replace(entered.election, granted=granted))
-        return replace(outcome, replica=replace(outcome.replica, role=kept))
+        return changed(outcome, role=replace(entered, election=replace(entered.election, granted=granted)))
     return outcome
 
 
-def keeps_contacts(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    """Who was heard from counts again after the check-quorum timer was armed."""
-    outcome = step(protocol, replica, event)
-    left, entered = replica.role, outcome.replica.role
+@spoils("CHECKQ-2")
+def keeps_contacts(before: Replica, outcome: Outcome) -> Outcome:
+    """Contacts from before the check-quorum timer was armed count again."""
+    left, entered = before.role, outcome.replica.role
     if isinstance(left, Leader) and isinstance(entered, Leader):
-        kept = replace(entered, contacts=tuple(sorted({*left.contacts, *entered.contacts})))
-        return replace(outcome, replica=replace(outcome.replica, role=kept))
+        contacts = tuple(sorted({*left.contacts, *entered.contacts}))
+        return changed(outcome, role=replace(entered, contacts=contacts))
     return outcome
 
 
-def keeps_back_off(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
+@spoils("PREVOTE-5")
+def keeps_back_off(before: Replica, outcome: Outcome) -> Outcome:
     if any(isinstance(effect, ForgetRequests) and effect.node is None for effect in outcome.effects):
-        waiting = tuple(each for each in replica.connections if not each.awaiting)
-        return replace(outcome, replica=replace(outcome.replica, connections=waiting))
+        return changed(outcome, connections=tuple(each for each in before.connections if not each.awaiting))
     return outcome
 
 
-def keeps_a_part_of_a_snapshot(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
-    outcome = step(protocol, replica, event)
-    left, entered = replica.role, outcome.replica.role
-    if isinstance(left, Follower) and isinstance(entered, Follower):
-        if replica.quorum_state.leader == outcome.replica.quorum_state.leader:
-            return outcome
-        kept = replace(entered, fetching_snapshot=left.fetching_snapshot)
-        return replace(outcome, replica=replace(outcome.replica, role=kept))
+@spoils("SNAP-11")
+def keeps_a_part_of_a_snapshot(before: Replica, outcome: Outcome) -> Outcome:
+    left, entered = before.role, outcome.replica.role
+    moved = before.quorum_state.leader != outcome.replica.quorum_state.leader
+    if moved and isinstance(left, Follower) and isinstance(entered, Follower):
+        return changed(outcome, role=replace(entered, fetching_snapshot=left.fetching_snapshot))
     return outcome
 
 
 # Changes of the voter set, and snapshots.
 
 
+@breaks("ADD-10")
 def adds_a_voter_that_is_behind(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     role = replica.role
     if isinstance(role, Leader) and isinstance(role.change, AddingVoter):
@@ -188,6 +220,7 @@ def adds_a_voter_that_is_behind(protocol: Protocol, replica: Replica, event: Eve
     return step(protocol, replica, event)
 
 
+@breaks("VSET-8")
 def changes_voters_twice_at_once(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     changes = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
     is_change = isinstance(event, RequestReceived) and isinstance(event.request, changes)
@@ -196,57 +229,12 @@ def changes_voters_twice_at_once(protocol: Protocol, replica: Replica, event: Ev
     return step(protocol, replica, event)
 
 
+@breaks("SNAP-1")
 def snapshots_what_is_not_committed(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     if not isinstance(event, CreateSnapshot):
         return step(protocol, replica, event)
     outcome = step(protocol, replace(replica, high_watermark=replica.log.end_offset), event)
-    return replace(outcome, replica=replace(outcome.replica, high_watermark=replica.high_watermark))
-
-
-FAULTS: Mapping[str, Fault] = {
-    "votes-twice": votes_twice,
-    "grants-without-checking-the-log": grants_without_checking_the_log,
-    "no-error-for-a-fenced-epoch": no_error_for_a_fenced_epoch,
-    "truncates-too-far": truncates_too_far,
-    "commits-with-a-minority": commits_with_a_minority,
-    "never-flushes": never_flushes,
-    "answers-before-it-is-durable": answers_before_it_is_durable,
-    "never-looks-whether-the-quorum-is-there": never_looks_whether_the_quorum_is_there,
-    "forgets-the-vote-on-restart": step,
-    "keeps-that-it-has-fetched": keeps_that_it_has_fetched,
-    "takes-old-answers": takes_old_answers,
-    "keeps-what-was-committed": keeps_what_was_committed,
-    "keeps-votes": keeps_votes,
-    "keeps-contacts": keeps_contacts,
-    "keeps-back-off": keeps_back_off,
-    "keeps-a-part-of-a-snapshot": keeps_a_part_of_a_snapshot,
-    "adds-a-voter-that-is-behind": adds_a_voter_that_is_behind,
-    "changes-voters-twice-at-once": changes_voters_twice_at_once,
-    "snapshots-what-is-not-committed": snapshots_what_is_not_committed,
-}
-
-#: The rule that each fault breaks, which the report of the difference must name.
-BROKEN_RULE: Mapping[str, str] = {
-    "votes-twice": "VOTE-8",
-    "grants-without-checking-the-log": "DEF-6",
-    "no-error-for-a-fenced-epoch": "EPOCH-4",
-    "truncates-too-far": "FETCH-23",
-    "commits-with-a-minority": "HWM-1",
-    "never-flushes": "DEF-5",
-    "answers-before-it-is-durable": "PERSIST-4",
-    "never-looks-whether-the-quorum-is-there": "CHECKQ-1",
-    "forgets-the-vote-on-restart": "INIT-4",
-    "keeps-that-it-has-fetched": "PREVOTE-13",
-    "takes-old-answers": "RESP-7",
-    "keeps-what-was-committed": "HWM-7",
-    "keeps-votes": "VOTE-24",
-    "keeps-contacts": "CHECKQ-2",
-    "keeps-back-off": "PREVOTE-5",
-    "keeps-a-part-of-a-snapshot": "SNAP-11",
-    "adds-a-voter-that-is-behind": "ADD-10",
-    "changes-voters-twice-at-once": "VSET-8",
-    "snapshots-what-is-not-committed": "SNAP-1",
-}
+    return changed(outcome, high_watermark=replica.high_watermark)
 
 
 class FaultyAdapter(ReferenceAdapter):

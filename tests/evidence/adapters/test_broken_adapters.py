@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters import files
-from kraftcheck.evidence.adapters.process import _shown
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Poll
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey, static_voters
+from kraftcheck.support.line_process import shown as show_line
 
 NEEDS_PROC = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(),
@@ -78,8 +78,8 @@ def drive(*words: str, sequence: str, timeout: str = "5") -> int:
 def test_each_way_has_its_sentence(
     way: str, sequence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kraftcheck.evidence.adapters.process.MAX_LINE_BYTES", 2**20)
-    monkeypatch.setattr("kraftcheck.evidence.adapters.process.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("kraftcheck.support.line_process.MAX_LINE_BYTES", 2**20)
+    monkeypatch.setattr("kraftcheck.support.line_process.GRACE_SECONDS", 0.2)
     assert drive(way, sequence=sequence, timeout="0.5" if "silent" in way else "5") == 2
     captured = capsys.readouterr()
     assert SENTENCES[way] in captured.err
@@ -91,7 +91,7 @@ def test_each_way_has_its_sentence(
 def test_an_extra_line_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str], sequence: str) -> None:
     assert drive("extra-line", sequence=sequence) in (1, 2)
     captured = capsys.readouterr()
-    assert "Difference" in captured.out or "nobody asked for" in captured.err
+    assert "Difference" in captured.out or "no question asked for" in captured.err
 
 
 @pytest.mark.parametrize("way", ["extra-no-break-space", "extra-blanks-and-more"])
@@ -109,7 +109,7 @@ def test_an_extra_line_that_looks_blank_is_noticed(
 
 @given(data=st.binary(max_size=300) | st.text("\u00a0\u2028\x1c\t x", max_size=300).map(str.encode))
 def test_any_bytes_can_be_shown(data: bytes) -> None:
-    shown = _shown(data)
+    shown = show_line(data)
     assert shown.isprintable() and len(shown) <= 82
     assert shown[0] == shown[-1] == "'"
     if data.strip():
@@ -152,7 +152,7 @@ def wait_until_gone(*pids: int) -> bool:
 def test_an_adapter_that_ignores_its_end_is_ended_with_its_children(
     sequence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kraftcheck.evidence.adapters.process.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("kraftcheck.support.line_process.GRACE_SECONDS", 0.2)
     pids = tmp_path / "pids"
     assert drive("ignores-its-end", str(pids), sequence=sequence) == 2
     assert wait_until_gone(*map(int, pids.read_text().split()))

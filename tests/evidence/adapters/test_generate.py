@@ -15,11 +15,11 @@ from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.generate import LED, Generated, generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.process import AdapterProcess
-from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
-from kraftcheck.evidence.adapters.witness import deed, witnesses
+from kraftcheck.evidence.adapters.witness import target, witnesses
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, Protocol
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build
@@ -48,11 +48,11 @@ def test_the_same_seed_gives_the_same_sequences() -> None:
     assert one == other
 
 
-def test_a_witness_is_found_for_every_deed_of_a_small_system() -> None:
+def test_a_witness_is_found_for_every_target_of_a_small_system() -> None:
     """Held against a plain search through all states."""
     system = build(scenario.shipped()["ping-pong"])
     states = list(initial_states(system))
-    seen, deeds = set(states), set()
+    seen, targets = set(states), set()
     while states:
         state = states.pop()
         for step in steps(system, state):
@@ -65,13 +65,13 @@ def test_a_witness_is_found_for_every_deed_of_a_small_system() -> None:
                 if message is None
                 else system.deliver_steps(component, local, message)  # type: ignore[arg-type]
             )
-            deeds.add(deed(component, local, offered[step.path.choice]))  # type: ignore[arg-type]
+            targets.add(target(component, local, offered[step.path.choice]))  # type: ignore[arg-type]
             if not step.violations and step.target not in seen:
                 seen.add(step.target)
                 states.append(step.target)
     shown, complete = witnesses(system, frozenset(), 10_000)
     assert complete
-    assert {each.deed for each in shown} == deeds
+    assert {each.target for each in shown} == targets
 
 
 def test_a_sequence_starts_the_process_and_none_is_out_of_reach() -> None:

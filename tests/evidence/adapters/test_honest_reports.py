@@ -15,7 +15,7 @@ import pytest
 
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters import files, wire
-from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Fields

@@ -17,7 +17,7 @@ from kraftcheck.evidence.adapters.compare import compare, unknown_fields
 from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.process import AdapterError
-from kraftcheck.evidence.adapters.scripted import scripts
+from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter, serve
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start, WaitExpired
 from kraftcheck.evidence.recordings.fields import Fields

@@ -1,0 +1,77 @@
+"""Sequences written by hand: state that a replica must forget, changes of the voter set, snapshots.
+
+They are in the files of ``sequences``: ``common.toml`` names replicas, disks and paths, each other file has
+groups of sequences with the same replica and disk. A line is a stimulus in the short form, or a path.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.events import Poll, ResponseReceived, Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA, Protocol, VoterChanges
+from kraftcheck.reference.replica import QuorumState, Replica
+from kraftcheck.systems import short_form
+from kraftcheck.systems.kraft.text.event import parse_event
+from kraftcheck.systems.kraft.text.replica import parse_replica
+from kraftcheck.systems.kraft.text.style import STYLE
+
+#: The epoch of a replica where a line names none.
+EPOCH = 5
+#: The events after a sequence: its effect shows in the next steps of the replica.
+AFTERWARDS = (Poll(), Poll((Timer.ELECTION, Timer.FETCH)), Poll())
+#: The files for every protocol, and those for protocols that change voters as KIP-853 does.
+ALWAYS, KIP853 = ("forgetting",), ("voters", "finalizing", "snapshots", "describing")
+
+
+def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
+    """All sequences that are meaningful under ``protocol``, in a fixed order."""
+    for name in (*ALWAYS, *(KIP853 if protocol.voter_changes is VoterChanges.KIP853 else ())):
+        for sequence in _sequences(name):
+            yield replace(sequence, protocol=protocol)
+
+
+def _load(name: str) -> Mapping[str, Any]:
+    place = files("kraftcheck.evidence.adapters") / "sequences" / f"{name}.toml"
+    return tomllib.loads(place.read_text(encoding="utf-8"))
+
+
+@cache
+def _sequences(name: str) -> tuple[DriveSequence, ...]:
+    common, found = _load("common"), []
+    for group in _load(name)["group"]:
+        identity = parse_replica(common["replicas"][group["replica"]], group["replica"])
+        disk = short_form.parse(common["disks"][group["disk"]], Disk, STYLE, group["disk"], "disk")
+        about = replace(identity, quorum_state=QuorumState(EPOCH))
+        for title, text in group["sequences"].items():
+            stimuli = (Start(), *_stimuli(text, about, common["paths"]), *AFTERWARDS)
+            found.append(DriveSequence(f"script {group['area']}: {title}", KAFKA, identity, disk, stimuli))
+    return tuple(found)
+
+
+def _stimuli(text: str, about: Replica, paths: Mapping[str, str]) -> Iterator[Stimulus]:
+    for line in text.splitlines():
+        if line in paths:
+            yield from _stimuli(paths[line], about, paths)
+        else:
+            yield _stimulus(line, about)
+
+
+@cache
+def _stimulus(line: str, about: Replica) -> Stimulus:
+    head, _, rest = line.partition(" ")
+    if head in ("start", "crash"):
+        local: Start | Crash = short_form.parse(line, Start | Crash, STYLE, "stimulus", "crash")
+        return local
+    if head == "late":
+        late = parse_event(rest, about)
+        assert isinstance(late, ResponseReceived)
+        return LateResponse(late.source, late.response)
+    return parse_event(line, about)
