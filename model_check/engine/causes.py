@@ -31,10 +31,6 @@ class Cause:
     step: str
     faults: tuple[str, ...]
 
-    def __str__(self) -> str:
-        faults = f"faults: {', '.join(self.faults)}" if self.faults else "no fault"
-        return f"{self.step or 'the initial state'}; {faults}"
-
 
 def by_cause(
     layers: Layers, violated: str, faults: frozenset[str], name: Namer, deeper: int = 0

@@ -59,17 +59,16 @@ _UNWRITABLE = frozenset({
 class Progress:
     """The progress of an exploration.
 
-    ``level``: the level being generated; ``frontier``: states of the level before; ``expanded``: how many of
-    them are done; ``rate``: distinct states per second since the last report; ``memory``: resident bytes;
-    ``estimate``: a rough guess at the final number of distinct states, or ``None`` while levels still grow.
-    ``phase``: the activity after the exploration of a scenario; without states if that is not a search.
+    ``level``: the level being generated; ``frontier``: states of the level before; ``rate``: distinct states
+    per second since the last report; ``memory``: resident bytes; ``estimate``: a rough guess at the final
+    number of distinct states, or ``None`` while levels still grow. ``phase``: the activity after the
+    exploration of a scenario; without states if that is not a search.
     """
 
     level: int
     distinct: int
     generated: int
     frontier: int
-    expanded: int
     rate: float
     memory: int
     seconds: float
@@ -180,7 +179,7 @@ class Search:
                 # The table entries that these candidates lacked were resolved while the previous candidates
                 # were absorbed.
                 if absorbing is not None:
-                    self._take(absorbing.result(), following, size, base)
+                    self._take(absorbing.result(), following, size)
                 found = self.blocks.violations(workers)
                 for name, (row, code) in sorted(found.items(), key=lambda item: item[1]):
                     self.violate(name, level, base + row, [code])
@@ -189,17 +188,17 @@ class Search:
                 absorbing = self.blocks.absorb(workers, rows, base)
                 base += len(rows)
             if absorbing is not None:
-                self._take(absorbing.result(), following, size, base)
+                self._take(absorbing.result(), following, size)
         finally:
             if not self.levels[-1]:
                 self.levels.pop()
         return following
 
-    def _take(self, batch: Batch, following: Frontier, size: int, expanded: int) -> None:
-        """Take the new states of a block in, of a level of which ``expanded`` of ``size`` states are done."""
+    def _take(self, batch: Batch, following: Frontier, size: int) -> None:
+        """Take the new states of a block in; the level that is expanded has ``size`` states."""
         self._admit(batch, following)
         self._check_limits()
-        self._report(size, expanded)
+        self._report(size)
 
     def _generated(self, frontier: Frontier) -> Iterator[tuple[NDArray[np.int32], list[Worker]]]:
         """Block by block, the rows and the workers with their candidates; some blocks are begun ahead."""
@@ -224,7 +223,7 @@ class Search:
         if not limits.over_capacity and self.blocks.totals.capacity:
             raise LimitReached(CAPACITY)
 
-    def _report(self, frontier: int, expanded: int) -> None:
+    def _report(self, frontier: int) -> None:
         if self.progress is None:
             return
         seconds = self.elapsed()
@@ -238,7 +237,6 @@ class Search:
                 distinct=self.distinct,
                 generated=self.blocks.totals.generated,
                 frontier=frontier,
-                expanded=expanded,
                 rate=(self.distinct - before) / (seconds - since),
                 memory=self.peak,
                 seconds=seconds,

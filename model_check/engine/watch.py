@@ -69,4 +69,4 @@ class Watch:
         if self._progress is None or self.seconds - self._told < PROGRESS_SECONDS:
             return
         self._told = self.seconds
-        self._progress(Progress(0, 0, 0, 0, 0, 0.0, memory, self.seconds, None, doing))
+        self._progress(Progress(0, 0, 0, 0, 0.0, memory, self.seconds, None, doing))

@@ -22,9 +22,9 @@ from typing import IO, BinaryIO
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shown
 
-#: The largest file that is read as a whole.
 #: Characters by which a file of ours is known: '{', a line feed and ' "format": "kraftcheck'.
 _BEGINNING = 24
+#: The largest file that is read as a whole.
 MAX_BYTES = 32 * 2**20
 #: How long a pipe may go without a writer, in seconds.
 WRITER_SECONDS = 3.0

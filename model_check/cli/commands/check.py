@@ -40,6 +40,8 @@ from kraftcheck.traces import json_form
 
 #: The tag of scenarios that take longer than all others together. CI explores them.
 LARGE = "large"
+#: The arguments that do not change what is asked of a scenario.
+_OF_THE_RUN = {"command", "all", "tag", "threads", "checkpoint_every", "partial_order"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -128,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_seconds=arguments.max_seconds,
     )
     results, interrupted = [], False
-    known = ledger.of_this_user() if _all_of_it(arguments) else None
+    known = ledger.of_this_user() if _only_verdicts(arguments) else None
     kept = {} if known is None or arguments.all else _kept(scenarios, known)
     by_default = known is not None and arguments.tag is None and not arguments.all
     large = _large(scenarios, kept) if by_default else []
@@ -166,15 +168,10 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_UNDETERMINED if interrupted and ended == EXIT_EXPECTED else ended
 
 
-def _all_of_it(arguments: argparse.Namespace) -> bool:
+def _only_verdicts(arguments: argparse.Namespace) -> bool:
     """Whether only the verdicts are asked for, so that earlier results may serve."""
-    asked = (
-        *(arguments.scenarios, arguments.json, arguments.verbose, arguments.keep_going, arguments.coverage),
-        *(arguments.causes, arguments.smallest_bounds, arguments.traces, arguments.checkpoint),
-        *(arguments.max_states, arguments.max_memory, arguments.max_seconds, arguments.symmetry),
-        not arguments.partial_order,
-    )
-    return not any(each not in (None, False) and each != [] for each in asked)
+    asked = {name for name, value in vars(arguments).items() if value not in (None, False, [])}
+    return arguments.partial_order and asked <= _OF_THE_RUN
 
 
 def _kept(scenarios: Sequence[Scenario], known: Ledger) -> dict[str, Kept]:

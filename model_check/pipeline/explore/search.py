@@ -223,7 +223,7 @@ class Distributed:
             # By a step; of the states that it and others lead to some may break an invariant.
             self.on_spark.expand(level + 1, steps=False)
             return False
-        search._report(size, 0)
+        search._report(size)
         return True
 
     # -- how far it has come ---------------------------------------------------------------------------
