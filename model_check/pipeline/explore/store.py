@@ -199,10 +199,6 @@ class Store:
     def _not_whole(self, level: int) -> InputError:
         return self.damaged(f"levels/{level:05d}", "has not all states of the level, or some twice")
 
-    def bytes_of_level(self, level: int) -> int:
-        """The bytes that a level takes."""
-        return self.files.bytes_of(f"levels/{level:05d}")
-
     def new_visited(self) -> None:
         """Begin the set of fingerprints."""
         self._require_own()
