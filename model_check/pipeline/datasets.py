@@ -1,8 +1,7 @@
 """Data sets: Parquet with fixed columns, and next to its files what kind of data set it is and their sums.
 
 ``_sums.json`` is written last. A folder without it is not complete; a folder whose files differ from it, in
-size or CRC-32, is damaged. File systems differ in what they notice themselves: the ``.crc`` files of a local
-one stay behind in copies and object stores. Tasks of Spark compute the sums.
+size or CRC-32, is damaged. Tasks of Spark compute the sums.
 """
 
 from __future__ import annotations

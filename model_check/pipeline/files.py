@@ -123,9 +123,3 @@ class Files:
         """Remove a file or a folder, if it is there."""
         with _told(self.path(name), self._hint):
             self._system.delete(self._at(name), True)
-
-    def bytes_of(self, name: str) -> int:
-        """The bytes that a file or a folder takes; 0 where that is not known."""
-        with suppress(*spark_errors()):
-            return int(self._system.getContentSummary(self._at(name)).getLength())
-        return 0

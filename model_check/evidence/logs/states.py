@@ -1,7 +1,5 @@
-"""The states that Apache Kafka prints: ``FollowerState(epoch=5, leader=1, ...)``, in the form of any release.
-
-The forms are those of the toString methods of the state classes in org.apache.kafka.raft, releases 3.3 to
-4.5; a form that is not known is read by the names of its fields.
+"""The states that Apache Kafka prints: ``FollowerState(epoch=5, leader=1, ...)``, in the form of any release
+from 3.3 to 4.5 (``forms.toml``); a form that is not known is read by the names of its fields.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Which coordinates of a matrix apply to a scenario.
-
-A mutant of brokers changes nothing of a scenario of replicas, which does not know the variants and the bounds
-of brokers either; so it is the other way round. Cells of such pairs would say nothing, and are left out.
-"""
+"""Which coordinates of a matrix apply to a scenario: those of its kind. Cells of other pairs are left out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The folder of a campaign, in any file system that the cluster knows.
+"""The folder of a campaign, in any file system that the cluster knows (docs/pipeline/campaign.md).
 
-``plans/N/`` says what the campaign consists of: the last one counts. ``cells.v3/N/`` has what finished cells
-found, a folder for each batch of them. Each such folder appears when it is complete, and none is changed
-later. The file ``campaign`` is written first; a folder that has content but no such file is not touched.
+Each folder of a plan or of a batch of cells appears when it is complete, and none is changed later.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
 from kraftcheck.checking.run import CheckResult, check
@@ -89,9 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
             result, spent = _check(scenario, arguments, spark)
             results.append(result)
             if arguments.json:
-                print(
-                    json.dumps(versioned("check", as_data(result) | {"spark": _as_data(spent)})), flush=True
-                )
+                print(json.dumps(versioned("check", as_data(result) | {"spark": asdict(spent)})), flush=True)
             else:
                 report(out, result, verbose=arguments.verbose)
                 _tell(spent, arguments)
@@ -142,15 +140,6 @@ def _folder(scenario: Scenario, arguments: argparse.Namespace, spark: SparkSessi
         yield f"file://{Path(folder).absolute()}"
 
 
-def _as_data(spent: Spent) -> dict[str, Any]:
-    data = asdict(spent)
-    data["seconds_per_level"] = {
-        level: {"states": states, "seconds": round(seconds, 3)}
-        for level, (states, seconds) in data.pop("rates").items()
-    }
-    return data
-
-
 def _tell(spent: Spent, arguments: argparse.Namespace) -> None:
     """Where the work was done."""
     out = console()
@@ -159,7 +148,4 @@ def _tell(spent: Spent, arguments: argparse.Namespace) -> None:
     if spent.handed_over is None:
         say(out, "no level was large enough for Spark: all of it was explored in the driver", indent=4)
     elif spent.states:
-        each = (
-            f"{spent.shuffled / spent.states:,.1f} bytes shuffled, {spent.stored / spent.states:,.1f} stored"
-        )
-        say(out, f"on Spark from depth {spent.handed_over}: {spent.states:,} states; each: {each}", indent=4)
+        say(out, f"on Spark from depth {spent.handed_over}: {spent.states:,} states", indent=4)

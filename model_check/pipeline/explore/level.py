@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,21 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Spent:
-    """What a run took on Spark. ``states``: found there; ``shuffled``: bytes of candidates and bits that
-    went from task to task; ``tables``: bytes of tables sent to each executor; ``passes``: how often a level
-    was expanded, or a part of it; ``stored``: bytes of the levels in the folder; ``handed_over``: the first
-    level on Spark; ``taken_up``: the level where a run goes on; ``rates``: by level
-    on Spark (states, seconds).
+    """What a run did on Spark. ``states``: found there; ``passes``: how often a level was expanded, or a part
+    of it; ``handed_over``: the first level on Spark; ``taken_up``: the level where a run goes on.
     """
 
     states: int = 0
-    shuffled: int = 0
-    tables: int = 0
     passes: int = 0
-    stored: int = 0
     handed_over: int | None = None
     taken_up: int | None = None
-    rates: dict[int, tuple[int, float]] = field(default_factory=dict)
 
 
 class OnSpark:
@@ -75,9 +68,7 @@ class OnSpark:
     def _job(self) -> Job:
         """What tasks need, with the tables as they are now."""
         if self._appended.any:
-            delta = self._appended.take()
-            self.spent.tables += delta.bytes
-            self._deltas.append(self.store.spark.sparkContext.broadcast(delta))
+            self._deltas.append(self.store.spark.sparkContext.broadcast(self._appended.take()))
         permutations = len(self.tables.symmetry.permutations)
         return Job(
             run=self._run,
@@ -168,7 +159,6 @@ class OnSpark:
             totals.deadlocks += counters[transition.DEADLOCKS]
             totals.skipped += counters[transition.SKIPPED]
             self._candidates += note.candidates
-            self.spent.shuffled += 8 * note.candidates + note.candidates // 8
             for number in note.goals:
                 self.search.blocks.goals.update(names[number])
             for number, (row, order, code) in note.violations.items():
@@ -210,7 +200,6 @@ class OnSpark:
                 "owner AS part", f"{level + 1} AS level", "fingerprints"
             )
         )
-        self.spent.stored += store.bytes_of_level(level + 1)
         self.release()
         search.levels.append(total)
         search.distinct += total

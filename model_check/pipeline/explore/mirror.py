@@ -38,12 +38,6 @@ class Delta:
     changes: int
     fixed: dict[str, Any]
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of its arrays."""
-        arrays = [*self.columns.values(), *self.memo, *self.verdicts]
-        return sum(array.nbytes for array in arrays)
-
 
 class Appended:
     """What was appended to tables since the last time."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -203,7 +202,6 @@ class Distributed:
         search, level = self.search, len(self.search.levels) - 1
         most = search.limits.max_depth
         last = most is not None and len(search.levels) > most
-        begin = time.monotonic()
         candidates = self.on_spark.expand(level, steps=not last)
         if candidates is None:
             if last and not search.violations:
@@ -213,7 +211,6 @@ class Distributed:
         if not size:
             return False
         self._commit()
-        self.spent.rates[level + 1] = (size, time.monotonic() - begin)
         try:
             search._check_limits()
         except LimitReached:

@@ -1,15 +1,7 @@
-"""The folder of a run, in any file system that the cluster knows: its data sets, and how far it has come.
+"""The folder of a run: its data sets, and how far it has come (docs/pipeline/explore.md).
 
-``levels/N`` has the states of level N. Of the levels that the driver explored by itself, before all others,
-it has only the last one; ``links`` tells how the states of the others were reached. ``visited`` has the
-fingerprints of all states, ``keys/N`` what the tables asked of the system for level N, in that order, and
-``complete/N.json`` what was known when level N was complete: it appears when all the rest is there. What a
-run leaves of a level that it did not complete is overwritten or removed. ``complete/begun`` is there from
-before the first level until it is complete. ``run`` names the run that began last: an earlier one that still
-runs finds that and ends.
-
-All files have checksums: those of ``levels`` and ``links`` next to them, those of ``keys``, ``visited`` and
-of the description itself in ``complete/N.json``.
+A level counts when ``complete/N.json`` is there, which is written last. ``run`` names the run that began
+last: an earlier one that still runs finds that and ends.
 """
 
 from __future__ import annotations
@@ -198,10 +190,6 @@ class Store:
 
     def _not_whole(self, level: int) -> InputError:
         return self.damaged(f"levels/{level:05d}", "has not all states of the level, or some twice")
-
-    def bytes_of_level(self, level: int) -> int:
-        """The bytes that a level takes."""
-        return self.files.bytes_of(f"levels/{level:05d}")
 
     def new_visited(self) -> None:
         """Begin the set of fingerprints."""

@@ -1,8 +1,7 @@
 """A small set of candidates that covers every pair of a rule and an outcome: the greedy cover.
 
-The greedy choice takes the candidate that covers most pairs which are still wanted; of several the smallest,
-and of those the one with the first hash; until nothing is wanted that any candidate covers. The protocol of
-Apache Kafka comes first: its candidates cover what they can, and other variants add what is left.
+It takes the candidate that covers most pairs which are still wanted; of several the smallest, and of those
+the one with the first hash. The protocol of Apache Kafka comes first; other variants add what is left.
 """
 
 from __future__ import annotations

@@ -220,9 +220,6 @@ class Memory:
         self.rows.pop(name, None)
         self.small.pop(name, None)
 
-    def bytes_of(self, name: str) -> int:
-        return sum(len(value) for row in self.rows[name] for value in row if isinstance(value, bytes))
-
 
 class Context:
     """In the place of a SparkContext and a SparkSession."""

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from kraftcheck.evidence.logs.reader import Options, read_logs
-from kraftcheck.evidence.logs.report import as_json
+from kraftcheck.evidence.logs.report import as_json, exit_status
 from kraftcheck.pipeline.datasets import read
 from kraftcheck.pipeline.logs import tables
 from kraftcheck.pipeline.logs.files import cluster_of, compile_layout, find_files
+from kraftcheck.pipeline.logs.fleet import merged, print_fleet
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.terminal import console
 from tests.evidence.logs.fleets import Finding, unlike_planted
 from tests.evidence.logs.log_lines import change, state, text_of
 from tests.laboratory.logs.make_fleet import FleetOptions, make_fleet
@@ -226,3 +228,21 @@ def test_a_layout_takes_names_apart() -> None:
     for wrong in ("{cluster}/{cluster}/", "{host}/", "{cluster"):
         with pytest.raises(InputError, match="--layout"):
             compile_layout(wrong)
+
+
+def test_a_fleet_is_printed_as_the_logs_of_one_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_cluster(tmp_path / "one", 0)
+    _write_cluster(tmp_path / "two", 5)
+    reports = [(name, as_json(read_logs([tmp_path / name], Options()))) for name in ("one", "two")]
+    whole = merged([(name, report | {"missing": [7] * (name == "two")}) for name, report in reports], 3)
+    assert whole["problemCounts"] == {"HighWatermarkMonotone": 5, "LeaderCompleteness": 2}
+    assert [problem["cluster"] for problem in whole["problems"]] == ["one", "two", "two"]
+    assert exit_status(whole) == 1
+    print_fleet(console(), whole, "out", 3)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "of 6 nodes of 2 clusters" in printed and "two: no logs of voter 7, so not compared" in printed
+    assert "problem 1: LeaderCompleteness, one, node 2" in printed
+    assert "7 problems in the logs of 6 nodes of 2 clusters: HighWatermarkMonotone 5," in printed
+    assert "the first 3 are shown" in printed
