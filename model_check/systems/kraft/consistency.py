@@ -149,8 +149,8 @@ def requested(scenario: KRaftScenario, cut: frozenset[tuple[int, int]]) -> tuple
     for entry in check.eventually:
         if entry.property == names.FAST_HAND_OVER and "fetch" in scenario.all_timers:
             raise scenario.error(
-                f"check.eventually: {entry.property} says that nobody waits for a fetch timer; leave 'fetch' "
-                "out of environment.timers"
+                f"check.eventually: {entry.property} says that no replica waits for a fetch timer; leave "
+                "'fetch' out of environment.timers"
             )
     wanted_names = dict.fromkeys((*(check.only or _always(scenario)), *check.properties))
     judged = tuple(name for name in wanted_names if name not in check.without)
