@@ -42,6 +42,7 @@ MOST_IN_FLIGHT = 12
 HINT = "see docs/scenarios.md"
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Scenario")
 #: A list in a file, of values of one type.
 Listed = Annotated[tuple[T, ...], Field(strict=False)]
 Budget = Annotated[int, Field(ge=0, le=50)]
@@ -175,6 +176,12 @@ class Scenario(Table):
     def file(self) -> str:
         """The name of this scenario in errors: the file that it was read from."""
         return self._file or self.name
+
+    def called(self: S, where: str) -> S:
+        """The same scenario, called ``where`` in errors."""
+        other = self.model_copy()
+        other._file = where
+        return other
 
     def error(self, message: str, where: str | None = None) -> InputError:
         """The error that says ``message``, which begins with the key that is wrong ("network.cut: ...").

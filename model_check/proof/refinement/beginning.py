@@ -62,7 +62,7 @@ def given_nodes(scenario: KRaftScenario, system: KRaftSystem) -> dict[int, Node]
     for component, identity in enumerate(system.identities):
         text = scenario.replicas.initial.get(str(identity.id))
         if text is not None:
-            found[component] = initial_states.given_node(scenario, InputError, identity, text)
+            found[component] = initial_states.given_node(scenario, identity, text)
     return found
 
 

@@ -9,7 +9,6 @@ from kraftcheck.reference.events import Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
-from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
@@ -38,34 +37,34 @@ def build(
     Raises InputError where the scenario contradicts itself, and BrokenInitialPrefix where the run that
     leads to ``replicas.initial-leader`` violates a property.
     """
-    return _Builder(scenario, where or scenario.file, absorbs, listener).build()
+    return _Builder(scenario.called(where or scenario.file), absorbs, listener).build()
 
 
 class _Builder:
-    def __init__(self, scenario: KRaftScenario, where: str, absorbs: bool, listener: Listener | None) -> None:
-        self.scenario, self.where, self.absorbs, self.listener = scenario, where, absorbs, listener
+    def __init__(self, scenario: KRaftScenario, absorbs: bool, listener: Listener | None) -> None:
+        self.scenario, self.absorbs, self.listener = scenario, absorbs, listener
         self.ids = scenario.replicas.everybody
 
     def build(self) -> KRaftSystem:
         scenario = self.scenario
-        protocol = scenario.place("protocol", self.where)
+        protocol = scenario.place("protocol")
         protocols = [identities_of.protocol_of(scenario, replica, protocol) for replica in self.ids]
-        consistency.check(scenario, protocols, self._error)
+        consistency.check(scenario, protocols)
         budgets = self._budgets()
         index = {name: number for number, name in enumerate(budgets)}
         identities = [identities_of.identity_of(scenario, replica) for replica in self.ids]
         cut = self._cut()
         wiring = self._wiring(index, protocols, cut)
-        initial_states.require_one_cluster(scenario, self._error, identities)
+        initial_states.require_one_cluster(scenario, identities)
         begun = [
-            initial_states.begin(scenario, self._error, wiring, protocol, identity)
+            initial_states.begin(scenario, wiring, protocol, identity)
             for protocol, identity in zip(protocols, identities, strict=True)
         ]
-        history = initial_states.history_before(scenario, self._error, identities)
+        history = initial_states.history_before(scenario, identities)
         history, reached, broken = initial_states.after_first_polls(scenario, history, begun)
         messages = sum(len(outcome.sends) for outcome in begun)
         if messages > scenario.network.capacity and scenario.replicas.initial_leader is None:
-            raise self._error(
+            raise self.scenario.error(
                 f"network.capacity: {messages} messages are in flight in the beginning; allow as many"
             )
         network = Network(scenario.network.capacity, Loss(scenario.network.loss))
@@ -79,7 +78,7 @@ class _Builder:
             network,
             Bounds(scenario.bounds.max_epoch),
             budgets,
-            consistency.requested(scenario, cut, self._error),
+            consistency.requested(scenario, cut),
             tuple(goal for goal in scenario.check.goals if goal not in reached),
             identities_of.voters_of(scenario).keys,
             initial_messages=tuple(cast(InFlight, sent) for outcome in begun for sent in outcome.sends),
@@ -137,13 +136,13 @@ class _Builder:
         replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
         way = InitialPrefix(
-            _Builder(prefix_scenario, self.where, False, self.listener).build(),
+            _Builder(prefix_scenario, False, self.listener).build(),
             [component for component, replica in enumerate(self.ids) if replica not in idle],
             judged=self.scenario.check.initial_prefix,
         )
         settled = leader in replicas.voters and leader not in idle and way.run(self.ids.index(leader))
         if way.violated:
-            error = self._error(
+            error = self.scenario.error(
                 f"replicas.initial-leader: the run that leads there violates {', '.join(way.violated)} in "
                 f"step {len(way.path)}, which 'kraftcheck check' shows; mend that, or set "
                 "check.initial-prefix = false"
@@ -151,20 +150,17 @@ class _Builder:
             raise BrokenInitialPrefix(str(error), prefix_scenario, way.system, way.violations)
         if not settled:
             cut = "; network.cut holds on the way there too: give replicas.initial instead"
-            raise self._error(
+            raise self.scenario.error(
                 f"replicas.initial-leader: {leader} does not come to lead all the others in epoch 1"
                 + (cut if self.scenario.network.cut else "")
             )
         if len(way.messages) > self.scenario.network.capacity:
-            raise self._error(
+            raise self.scenario.error(
                 f"replicas.initial-leader: {len(way.messages)} fetches are in flight in the beginning; "
                 "network.capacity must allow them"
             )
         fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
         system.begin(initial_prefix.beginning(system, way.state, fresh))
-
-    def _error(self, message: str) -> InputError:
-        return self.scenario.error(message, self.where)
 
     def _budgets(self) -> dict[str, int]:
         wanted = self.scenario.budgets
@@ -172,18 +168,18 @@ class _Builder:
         budgets = {name: value for name, value in offered.items() if value}
         budgets = budgets if wanted.timers is None else {**budgets, "timers": wanted.timers}
         if len(budgets) > MAX_BUDGETS:
-            raise self._error(f"budgets: at most {MAX_BUDGETS} of them can be given, found {len(budgets)}")
+            raise self.scenario.error(
+                f"budgets: at most {MAX_BUDGETS} of them can be given, found {len(budgets)}"
+            )
         return budgets
 
     def _cut(self) -> frozenset[tuple[int, int]]:
         links = set()
         for link in self.scenario.network.cut:
             ends = link.replace(">", "-").split("-")
-            one, other = (
-                consistency.replica_named(self.scenario, self._error, "network.cut", end) for end in ends
-            )
+            one, other = (consistency.replica_named(self.scenario, "network.cut", end) for end in ends)
             if one == other:
-                raise self._error(f"network.cut: '{link}' is no link between two replicas")
+                raise self.scenario.error(f"network.cut: '{link}' is no link between two replicas")
             links.add((one, other))
             if "-" in link:
                 links.add((other, one))

@@ -247,6 +247,9 @@ def _accepted_violations(event: Append, offset: int, execution: Execution) -> It
         yield names.APPEND_IS_COMMITTED
 
 
+# UpdateRaftVoter.
+
+
 def update_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
     """P-9: a voter whose entry in its own voter set is correct requests no update. An accepted update is in
     the log, or noted for the upgrade where voters are static.

@@ -46,8 +46,13 @@ from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
 
 
-def step_violations(
-    protocol: Protocol, before: Replica, event: Event | None, execution: Execution, after: Node
+def violations(
+    wiring: Wiring,
+    protocol: Protocol,
+    before: Replica,
+    event: Event | None,
+    execution: Execution,
+    after: Node,
 ) -> tuple[str, ...]:
     """The names of the properties that a whole step violates.
 
@@ -61,11 +66,18 @@ def step_violations(
         found += _change_violations(before, after.replica)
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
-    elif after.died is not None:
+    elif after.died is not None and not (isinstance(after.died, Fatal) and is_ignored(wiring, after.died)):
         found.append(names.NO_FATAL)
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
+    if wiring.origin is not None:
+        found += voter_checks.violations(protocol, before, event, execution, after)
     return tuple(dict.fromkeys(found))
+
+
+def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
+    """Whether an exit of a process with ``fatal`` shows a fault that a finding has shown already."""
+    return fatal.reason in wiring.ignored_fatals
 
 
 def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
@@ -295,6 +307,9 @@ def _appends_first(execution: Execution) -> bool:
     return isinstance(next(shown, None), AppendBatch)
 
 
+# Leaders: the voters that keep one in office, and requests that wait at it.
+
+
 def leader_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
     """The names of the properties that a step violates; ``event`` is ``None`` for a restart."""
     after = execution.replica
@@ -349,26 +364,3 @@ def _heard_from(voters: Keys, contacts: tuple[int, ...], keys: Keys) -> int:
     return sum(
         entry.id in contacts or any(membership.matches(entry, key) for key in keys) for entry in voters
     )
-
-
-def violations(
-    wiring: Wiring,
-    protocol: Protocol,
-    before: Replica,
-    event: Event | None,
-    execution: Execution,
-    after: Node,
-) -> tuple[str, ...]:
-    """The names of the properties of single steps that are violated; ``event`` is ``None`` for a start."""
-    found = step_violations(protocol, before, event, execution, after)
-    if isinstance(after.died, Fatal) and is_ignored(wiring, after.died):
-        found = tuple(name for name in found if name != names.NO_FATAL)
-    if wiring.origin is None:
-        return found
-    changing = voter_checks.violations(protocol, before, event, execution, after)
-    return tuple(dict.fromkeys((*found, *changing)))
-
-
-def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
-    """Whether an exit of a process with ``fatal`` shows a fault that a finding has shown already."""
-    return fatal.reason in wiring.ignored_fatals

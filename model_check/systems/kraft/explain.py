@@ -94,7 +94,7 @@ def _explain_success(violated: str, history: History, label: labels.Acknowledged
 
 def _explain_refusal(violated: str, history: History, label: labels.Refused) -> Iterator[str]:
     said = f"a voter has the id {label.key.id}" if label.has_id else f"{print_key(label.key)} is no voter"
-    yield f"An admin client is told that {said}, which the newest committed voter set does not say."
+    yield f"An admin client is answered that {said}, which the newest committed voter set does not say."
 
 
 def _explain_commit(violated: str, history: History, label: labels.Committed) -> Iterator[str]:

@@ -146,9 +146,9 @@ def _unanswered(case: _Case) -> Iterator[str]:
     if isinstance(change, AddingVoter):
         what = f"The addition of {print_key(change.voter.key)}"
     if any(isinstance(effect, Reply) and effect.to == CLIENT for effect in case.run.effects):
-        yield f"{what} was under way at Leader {case.id}; who asked for it is told once more."
+        yield f"{what} was under way at Leader {case.id}; the client gets a second answer."
     else:
-        yield f"{what} was under way at Leader {case.id}; it is no more, and nobody was told."
+        yield f"{what} was under way at Leader {case.id}; it has ended, and the client got no answer."
 
 
 def _snapshot(case: _Case) -> Iterator[str]:

@@ -15,21 +15,20 @@ from kraftcheck.reference.log import Log
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Replica, Resigned, Unattached
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import majority
-from kraftcheck.systems.kraft.consistency import Error
 from kraftcheck.systems.kraft.possible import problems
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 
-def check(scenario: KRaftScenario, given: Mapping[int, Replica], error: Error) -> None:
-    """Raises the exception that ``error`` builds of a sentence if they cannot. ``given``: the replicas with a
+def check(scenario: KRaftScenario, given: Mapping[int, Replica]) -> None:
+    """Raises InputError if they cannot. ``given``: the replicas with a
     state.
     """
     for one, replica in given.items():
         for problem in _problems(scenario, given, replica):
-            raise error(f"replicas.initial.{one}: {problem}")
+            raise scenario.error(f"replicas.initial.{one}: {problem}")
     for (one, mine), (other, theirs) in combinations(given.items(), 2):
         for problem in _of_two(mine, theirs):
-            raise error(f"replicas.initial.{one} and {other}: {problem}")
+            raise scenario.error(f"replicas.initial.{one} and {other}: {problem}")
 
 
 def _problems(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:

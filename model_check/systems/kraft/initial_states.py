@@ -14,7 +14,6 @@ from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import given_states, membership, names
 from kraftcheck.systems.kraft import identities as identities_of
-from kraftcheck.systems.kraft.consistency import Error
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Voted
 from kraftcheck.systems.kraft.node import Ended, Node, execute
@@ -26,19 +25,17 @@ from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.kraft.wiring import Wiring
 
 
-def begin(
-    scenario: KRaftScenario, error: Error, wiring: Wiring, protocol: Protocol, identity: Replica
-) -> Outcome:
+def begin(scenario: KRaftScenario, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
     """The first step of the replica: it starts on an empty disk, or polls in the given state.
 
-    Where a crash within the first start leaves a changed disk the replica has yet to start. Raises the
-    exception that ``error`` builds of a sentence where a replica cannot begin so.
+    Where a crash within the first start leaves a changed disk the replica has yet to start. Raises InputError
+    where a replica cannot begin so.
     """
     text = scenario.replicas.initial.get(str(identity.id))
     if identity.id in scenario.replicas.stopped:
         disk = Disk(directory=identity.key.directory)
         if text is not None:
-            given = _given(scenario, error, identity, text)
+            given = _given(scenario, identity, text)
             disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
         return Outcome("stopped", Node(None, disk, Ended.STOPPED))
     if text is None:
@@ -48,33 +45,31 @@ def begin(
             return Outcome("not started", node)
         outcome = next(restart(wiring, protocol, node, identity)).outcome
     else:
-        outcome = first_poll(wiring, protocol, given_node(scenario, error, identity, text)).outcome
+        outcome = first_poll(wiring, protocol, given_node(scenario, identity, text)).outcome
     begun = cast(Node, outcome.local)
     if begun.died is not None:
-        raise error(f"replica {identity.id} cannot be in the state that is given: {begun.end}")
+        raise scenario.error(f"replica {identity.id} cannot be in the state that is given: {begun.end}")
     if begun.replica is not None and begun.replica.epoch > scenario.bounds.max_epoch:
-        raise error(
+        raise scenario.error(
             f"replica {identity.id} begins in epoch {begun.replica.epoch}, beyond bounds.max-epoch "
             f"{scenario.bounds.max_epoch}"
         )
     return outcome
 
 
-def require_one_cluster(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> None:
-    """Raises the exception that ``error`` builds of a sentence where no cluster has the given states."""
+def require_one_cluster(scenario: KRaftScenario, identities: list[Replica]) -> None:
+    """Raises InputError where no cluster has the given states."""
     given = {
-        identity.id: _parsed(error, identity.id, text, identity.bootstrap_voters.ids)
+        identity.id: _parsed(scenario, identity.id, text, identity.bootstrap_voters.ids)
         for identity in identities
         if (text := scenario.replicas.initial.get(str(identity.id))) is not None
     }
-    given_states.check(scenario, given, error)
+    given_states.check(scenario, given)
 
 
-def given_node(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Node:
-    """The given state of a replica, all of it on its disk. Raises the exception that ``error`` builds of a
-    sentence where there is no such state.
-    """
-    replica = _given(scenario, error, identity, text)
+def given_node(scenario: KRaftScenario, identity: Replica, text: str) -> Node:
+    """The given state of a replica, all of it on its disk. Raises InputError where there is no such state."""
+    replica = _given(scenario, identity, text)
     disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, identity.key.directory)
     return Node(replica, disk)
 
@@ -88,17 +83,17 @@ def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
     return next(steps(wiring, protocol, node, event, execution, action))
 
 
-def history_before(scenario: KRaftScenario, error: Error, identities: list[Replica]) -> History:
+def history_before(scenario: KRaftScenario, identities: list[Replica]) -> History:
     """The events that must precede the given initial states: leaders, votes and commits.
 
-    Raises the exception that ``error`` builds of a sentence where they contradict each other.
+    Raises InputError where they contradict each other.
     """
     history = History(origin=identities_of.origin_of(scenario))
     for identity in identities:
         text = scenario.replicas.initial.get(str(identity.id))
         if text is None:
             continue
-        replica = _given(scenario, error, identity, text)
+        replica = _given(scenario, identity, text)
         leads = isinstance(replica.role, Leader)
         labels: list[Label] = [Elected(replica.id, replica.epoch)] if leads else []
         if replica.high_watermark is not None:
@@ -112,7 +107,7 @@ def history_before(scenario: KRaftScenario, error: Error, identities: list[Repli
         for label in labels:
             recorded = record(history, label)
             if set(recorded.violations) & set(names.ALWAYS):
-                raise error(f"the initial states contradict {', '.join(recorded.violations)}")
+                raise scenario.error(f"the initial states contradict {', '.join(recorded.violations)}")
             history = cast(History, recorded.history)
     return history
 
@@ -154,13 +149,13 @@ def _begins_as_formatted(scenario: KRaftScenario, replica: int, node: Node) -> b
     return (node.replica.key, membership.own_origin(node.replica)) == wanted
 
 
-def _given(scenario: KRaftScenario, error: Error, identity: Replica, text: str) -> Replica:
+def _given(scenario: KRaftScenario, identity: Replica, text: str) -> Replica:
     """The state that is given. Its role knows the replica's own voters; its log was written by others."""
-    written = _parsed(error, identity.id, text, scenario.replicas.voters)
-    given = _parsed(error, identity.id, text, identity.bootstrap_voters.ids)
+    written = _parsed(scenario, identity.id, text, scenario.replicas.voters)
+    given = _parsed(scenario, identity.id, text, identity.bootstrap_voters.ids)
     carried = ("quorum_state", "role", "high_watermark", "connections")
     ours = {name: getattr(given, name) for name in carried}
-    replica = replace(identity, log=_as_led(scenario, error, written.log), **ours)
+    replica = replace(identity, log=_as_led(scenario, written.log), **ours)
     expected = replace(
         replica,
         key=given.key,
@@ -169,21 +164,21 @@ def _given(scenario: KRaftScenario, error: Error, identity: Replica, text: str) 
         log=given.log,
     )
     if replace(expected, can_become_voter=given.can_become_voter) != given:
-        raise error(
+        raise scenario.error(
             f"replicas.initial.{identity.id}: a scenario gives role, epoch, leader, vote, log, high "
             "watermark and requests under way, and nothing else"
         )
     return without_unread_fields(replica)
 
 
-def _as_led(scenario: KRaftScenario, error: Error, log: Log) -> Log:
+def _as_led(scenario: KRaftScenario, log: Log) -> Log:
     """``log`` with each epoch opened by its leader, if any of the given states knows it.
 
     A short form alone knows no leader of other epochs, nor of its own if it names none.
     """
     leaders: dict[int, int] = {}
     for one, text in scenario.replicas.initial.items():
-        state = _parsed(error, one, text, scenario.replicas.voters).quorum_state
+        state = _parsed(scenario, one, text, scenario.replicas.voters).quorum_state
         if state.leader is not None:
             leaders[state.epoch] = state.leader
 
@@ -199,8 +194,8 @@ def _as_led(scenario: KRaftScenario, error: Error, log: Log) -> Log:
     return replace(log, batches=tuple(map(led, log.batches)))
 
 
-def _parsed(error: Error, replica: int | str, text: str, voters: tuple[int, ...]) -> Replica:
+def _parsed(scenario: KRaftScenario, replica: int | str, text: str, voters: tuple[int, ...]) -> Replica:
     try:
         return parse_replica(f"{text} id={replica} voters={','.join(map(str, voters))}")
     except InputError as problem:
-        raise error(f"replicas.initial.{replica}: {str(problem).rstrip('.')}") from None
+        raise scenario.error(f"replicas.initial.{replica}: {str(problem).rstrip('.')}") from None

@@ -184,6 +184,9 @@ def _next_epoch(id: int, node: Node) -> int:
     return stored.epoch + (2 if stored.leader == id else 1)
 
 
+# The steps that are treated fairly: deliveries by link and kind of message, timers by replica.
+
+
 _KINDS: tuple[type, ...] = get_args(Message)
 
 
@@ -257,6 +260,10 @@ def _asks(replica: int, server: int, strength: Strength) -> Fairness:
 
 def _is_fault(action: Hashable) -> bool:
     return isinstance(action, Action) and bool(action.crashes)
+
+
+# A state and its representative take the same steps: a sampled check, so that the reduction does not rest on
+# an unchecked assumption.
 
 
 #: The check covers the first replaced states, this many, and then every so many-th.

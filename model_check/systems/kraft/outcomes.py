@@ -94,6 +94,9 @@ def _started_again(
         yield replace(start, outcome=outcome, execution=execution, completed=len(execution.effects))
 
 
+# Starts.
+
+
 def restart(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
     """Starts a process that does not run: in full first, then cut short by each possible crash."""
     known = identity_on(identity, node.disk)
@@ -318,6 +321,9 @@ def _unanswerable(wiring: Wiring, replica_id: int, sends: Iterable[InFlight]) ->
     """The messages among ``sends`` that remain when their process has ended."""
     left = (after_forgetting(sent, replica_id, None, wiring.forgotten_stay) for sent in sends)
     return tuple(sent for sent in left if sent is not None)
+
+
+# Disks that are replaced.
 
 
 def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:

@@ -131,6 +131,10 @@ def _unless_none(rebuild: Rebuild[A]) -> Rebuild[A]:
     return lambda value, how: None if value is None else rebuild(value, how)
 
 
+# Relative epochs change epochs and offsets (:mod:`kraftcheck.systems.kraft.relative`). No state has an offset
+# of a control record, a snapshot or a directory where epochs are relative.
+
+
 #: The meanings of epochs and of offsets that move when a batch is left out.
 EPOCHS = frozenset({Meaning.EPOCH, Meaning.LAST_EPOCH})
 OFFSETS = frozenset({Meaning.FIRST_OFFSET, Meaning.END_OFFSET})
@@ -170,6 +174,9 @@ def changed(value: Any, change: Change) -> Any:
 
 def _refuse(found: str) -> Any:
     raise TypeError(f"{found}: no state has one where epochs are relative")
+
+
+# Symmetry puts other replicas in the place of some (:mod:`kraftcheck.systems.kraft.symmetry`).
 
 
 #: The record that a leader appends is its own id (:mod:`kraftcheck.systems.kraft.environment`).

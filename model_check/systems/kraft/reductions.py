@@ -74,6 +74,9 @@ def _without_unread_progress(entry: Progress, addable: frozenset[int]) -> Progre
     return replace(entry, acknowledged=False)
 
 
+# Answers without new information.
+
+
 def as_sent(request: Request, sender: Replica, to: int) -> Request:
     """``request`` as it is in flight: with the high watermark of a follower that has fetched from ``to``."""
     if not isinstance(request, FetchRequest):

@@ -85,7 +85,7 @@ def _refusal(scenario: KRaftScenario) -> str | None:
     if scenario.check.eventually:
         return "check.eventually is judged on the graph of all states; leave one of them out"
     if len(scenario.replicas.voters) < 2:
-        return "there is one voter, and nobody to be in its place"
+        return "there is one voter, and no other to be in its place"
     return next(_ordered_by_id(scenario), None)
 
 

@@ -301,6 +301,9 @@ def _newest_change(execution: Execution) -> Batch | None:
     return next((batch for batch in batches if membership.has_voters(batch)), None)
 
 
+# Crash points: where within an execution a crash may fall.
+
+
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
     """A crash after the first ``completed`` effects of ``execution``, which have ``left`` this.
