@@ -85,11 +85,11 @@ def of_environment(scenario: BrokerScenario, system: BrokerSystem) -> dict[str, 
         "Capacity": str(scenario.network.capacity),
         "Loss": f'"{scenario.network.loss}"',
         "Wishes": set_of(map(set_of, wiring.wishes)),
-        "Sessions": yes(wiring.sessions),
+        "Sessions": yes(wiring.environment.sessions),
         "SilentOnly": yes(wiring.silent_only),
-        "Drift": str(wiring.drift),
-        "NewestMetadata": yes(wiring.newest_metadata),
-        "Delay": known(wiring.delay),
+        "Drift": str(wiring.environment.drift),
+        "NewestMetadata": yes(wiring.environment.metadata == "newest"),
+        "Delay": known(wiring.environment.delay),
         "ServesAtMost": known(scenario.check.serves_at_most),
     }
 
@@ -137,5 +137,5 @@ def test_what_is_left_out_is_left_out() -> None:
     assert {build(scenario_of(name)).wiring.is_draft for name in NAMES} == {True, False}
     for name in NAMES:
         wiring = build(scenario_of(name)).wiring
-        assert not wiring.legacy and not wiring.data
+        assert not wiring.legacy and not wiring.environment.data
         assert wiring.is_draft is (wiring.protocol.isr_changes is IsrChanges.ISR_CHANGE)
