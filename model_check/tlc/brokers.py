@@ -208,9 +208,9 @@ class BrokerForms:
 
     def __init__(self, system: BrokerSystem) -> None:
         wiring = system.wiring
-        if wiring.legacy or wiring.data:
+        if wiring.legacy or wiring.environment.data:
             raise NoFormError("the module has no legacy brokers, and no records of the partition")
-        if wiring.restarts:
+        if wiring.environment.restarts:
             raise NoFormError("the module starts no process where one has ended in order")
         if wiring.is_draft is not (wiring.protocol.isr_changes is IsrChanges.ISR_CHANGE):
             raise NoFormError("the module has IsrChange in the draft, and AlterPartition in what shipped")

@@ -18,8 +18,8 @@ AnyOutcome = Outcome | ControllerOutcome | BrokerOutcome
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A step of a node: what it was, what happened to it, what it did. To a process of a replica that starts
-    happens its disk.
+    """A step of a node: its protocol, its state before, the event, and the outcome. ``happened``: the event,
+    or the disk with which the process of a replica starts.
     """
 
     protocol: Any

@@ -42,18 +42,6 @@ def decided(form: str, name: str, protocol: BrokerProtocol) -> dict[Cell, Decisi
     return dict(decide(BROKER_TABLES[form][name], protocol))
 
 
-def matching(name: str, protocol: BrokerProtocol, given: dict[str, str]) -> list[Decision]:
-    """The decisions on the combinations that have the given values."""
-    form = "draft" if protocol.is_draft else "shipped"
-    table = BROKER_TABLES[form][name]
-    assert set(given) <= set(table.columns)
-    return [
-        decision
-        for cell, decision in decided(form, name, protocol).items()
-        if given.items() <= dict(zip(table.columns, cell, strict=True)).items()
-    ]
-
-
 def occurring(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[str, str]]:
     """The columns and values that occur together with the wanted values."""
     form = "draft" if protocol.is_draft else "shipped"

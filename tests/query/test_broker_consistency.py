@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kraftcheck.cli import main as cli
@@ -15,25 +13,10 @@ from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.protocol import KIP343
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.short_form import describe
+from tests.query.transcripts import cases, name_of
 
 
-def cases() -> list[list[str]]:
-    """The cases of the file: a form with its switches, a state or an event, and its problems."""
-    found: list[list[str]] = []
-    head = ""
-    for line in Path(__file__).with_name("states.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("      "):
-            found[-1][1] += f" {line.strip()}"
-        elif line.startswith("    "):
-            found[-1].append(line.strip())
-        elif line.startswith("  "):
-            found.append([head, line.strip()])
-        elif not line.startswith("#"):
-            head = line
-    return found
-
-
-@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case[0]} {case[1]}")
+@pytest.mark.parametrize("case", cases("states.txt"), ids=name_of)
 def test_a_state_or_an_event_that_no_cluster_comes_to_is_refused(case: list[str]) -> None:
     head, text, *expected = case
     if head == "event":

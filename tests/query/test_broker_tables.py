@@ -6,7 +6,6 @@ import inspect
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from kraftcheck import spec
 from kraftcheck.query import broker_step
 from kraftcheck.query.broker_consistency import event_problems, problems
 from kraftcheck.query.broker_decisions import possible
-from kraftcheck.query.broker_forms import read_protocol
 from kraftcheck.query.broker_occurrence import occurs
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import cover
@@ -36,7 +34,7 @@ from kraftcheck.reference.brokers.protocol import (
 )
 from kraftcheck.systems.brokers.short_form import describe, error_name
 from kraftcheck.systems.citations import in_broker_steps
-from tests.query.broker_rows import PROTOCOLS, decided, matching
+from tests.query.broker_rows import PROTOCOLS, decided
 
 ALL = [(form, name) for form, known in BROKER_TABLES.items() for name in known]
 each_table = pytest.mark.parametrize(("form", "name"), ALL, ids=map("-".join, ALL))
@@ -154,36 +152,6 @@ def _is_told_by_none(protocol: BrokerProtocol, event: ControllerEvent | BrokerEv
         return protocol.isr_changes is IsrChanges.ALTER_PARTITION
     response = getattr(event, "response", None)
     return isinstance(response, AlterPartitionResponse) and protocol.isr_changes is IsrChanges.ISR_CHANGE
-
-
-# Some decisions, in decisions.txt.
-
-
-def cases() -> list[list[str]]:
-    """The cases of the file: table and protocol, conditions, results and rules of each."""
-    found: list[list[str]] = []
-    head = ""
-    for line in Path(__file__).with_name("decisions.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("    "):
-            found[-1].append(line.strip())
-        elif line.startswith("  "):
-            found.append([head, line.strip()])
-        elif not line.startswith("#"):
-            head = line
-    return found
-
-
-@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case[0]} {case[1]}")
-def test_some_decisions(case: list[str]) -> None:
-    head, given, results, *named = case
-    name, form, *settings = head.split()
-    conditions = dict(each.split("=") for each in given.split("; ") if each != "always")
-    found = matching(name, read_protocol(form, settings), conditions)
-    assert found
-    for column, expected in zip(found[0].results, results.split(" | "), strict=True):
-        if expected != "...":
-            assert {each.results[column] for each in found} == set(expected.split(" / ")), column
-    assert set.intersection(*(set(each.rules) for each in found)) == set(" ".join(named).split())
 
 
 def test_no_table_of_brokers_has_the_name_of_one_of_replicas() -> None:

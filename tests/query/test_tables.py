@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
 import pytest
 
+from kraftcheck.query import broker_forms
+from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import cover
-from kraftcheck.query.decision_table import decide, rows
+from kraftcheck.query.decision_table import Decision, DecisionTable, decide, rows
 from kraftcheck.query.replica_tables import TABLES
-from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, FollowerPreVote, Protocol
+from kraftcheck.reference.protocol import KAFKA, PRESETS
+from kraftcheck.systems.variants import read_protocol
+from tests.query.transcripts import cases, name_of
 
 
 @pytest.mark.parametrize(
@@ -34,63 +42,41 @@ def test_every_value_of_every_column_occurs(name: str) -> None:
         assert seen == set(values), column
 
 
-def _only(name: str, protocol: Protocol, **wanted: str) -> set[tuple[str, str]]:
-    """The answers and next roles of the combinations that have the wanted values."""
-    table = TABLES[name]
-    found = set()
-    for cell, decision in decide(table, protocol).items():
-        given = dict(zip(table.columns, cell, strict=True))
-        if all(given[column.replace("_", " ")] == value for column, value in wanted.items()):
-            found.add((decision.results["answer"], decision.results["next role"]))
-    return found
-
-
-def test_a_table_follows_the_protocol() -> None:
-    question = {"role": "Follower", "epoch": "same", "fetched": "no", "addressee": "this replica"}
-    log = {"sender's log": "equal"}
-    assert _only("pre-vote-request", KAFKA, **question, **log) == {("granted", "Follower")}
-    never = Protocol(follower_pre_vote=FollowerPreVote.NEVER)
-    assert _only("pre-vote-request", never, **question, **log) == {("refused", "Follower")}
-
-
-def test_some_rows_by_name() -> None:
-    assert _only("start", KAFKA, file="not behind the log", stored_leader="itself", replica="voter") == {
-        ("nothing", "Resigned")
-    }
-    lost = {"role": "Prospective", "expired": "election", "state": "lost", "shutting_down": "no"}
-    assert _only("timer", KAFKA, **lost, leader="known") == {("nothing", "Follower")}
-    assert _only("timer", KIP996, **lost, leader="unknown") == {("nothing", "Unattached")}
-    fetch = {"role": "Leader", "epoch": "same", "fetcher": "voter", "shutting_down": "no"}
-    assert _only("fetch-request", KAFKA, **fetch, position="unknown epoch") == {("diverging epoch", "Leader")}
-    assert _only("fetch-request", KAFKA, **fetch, position="malformed") == {("INVALID_REQUEST", "Leader")}
-
-
 def test_rows_are_the_same_every_time() -> None:
     table = TABLES["vote-request"]
     assert rows(table, KAFKA) == rows(table, KAFKA)
 
 
-def test_rows_about_voter_changes_and_descriptions() -> None:
-    leader = {"role": "Leader", "shutting_down": "no", "voters": "dynamic", "has_committed": "yes"}
-    idle = {**leader, "change_under_way": "none"}
-    removal = {**idle, "voter": "another voter"}
-    assert _only("remove-raft-voter-request", KAFKA, **removal) == {("queues records", "Leader")}
-    known = {**idle, "voter": "a voter's id, other directory", "default_listener": "yes"}
-    assert _only("add-raft-voter-request", KAFKA, **known) == {("DUPLICATE_VOTER (top level)", "Leader")}
-    busy = {**leader, "change_under_way": "remove", "voter": "a voter", "supports": "0 to 1"}
-    busy |= {"epoch": "same", "default_listener": "yes"}
-    assert _only("update-raft-voter-request", KAFKA, **busy) == {("REQUEST_TIMED_OUT", "Leader")}
-    checkpoint = {"role": "Leader", "epoch": "same", "shutting_down": "no", "position": "inside"}
-    checkpoint["snapshot"] = "the bootstrap checkpoint"
-    assert _only("fetch-snapshot-request", KAFKA, **checkpoint) == {("SNAPSHOT_NOT_FOUND", "Leader")}
+Conditions = Mapping[str, str]
 
 
-def test_a_sender_backs_off_from_errors_that_it_has_no_rule_for() -> None:
-    refused = {"role": "Follower", "error": "UNSUPPORTED_VERSION"}
-    assert _only("add-raft-voter-response", KAFKA, **refused) == {("backs off", "Follower")}
-    told = {"role": "Follower", "epoch": "same", "leader": "the named one", "names_a_leader": "no"}
-    assert _only("update-raft-voter-response", KAFKA, **told, error="UNSUPPORTED_VERSION") == {
-        ("nothing", "Follower")
-    }
-    fatal = {**told, "error": "CLUSTER_AUTHORIZATION_FAILED (top)", "content": "a part"}
-    assert _only("fetch-snapshot-response", KAFKA, **fatal) == {("dies", "process ends")}
+@cache
+def decisions(head: str) -> list[tuple[Conditions, Decision]]:
+    """The decisions of a table under a protocol, which ``head`` names, with their conditions."""
+    name, form, *settings = head.split()
+    if form in BROKER_TABLES:
+        table: DecisionTable[Any] = BROKER_TABLES[form][name]
+        found = decide(table, broker_forms.read_protocol(form, settings))
+    else:
+        table = TABLES[name]
+        found = decide(table, read_protocol(form, settings))
+    return [(dict(zip(table.columns, cell, strict=True)), each) for cell, each in found.items()]
+
+
+def matching(head: str, given: Conditions) -> list[Decision]:
+    return [each for conditions, each in decisions(head) if given.items() <= conditions.items()]
+
+
+@pytest.mark.parametrize("case", cases("decisions.txt"), ids=name_of)
+def test_some_decisions(case: list[str]) -> None:
+    head, given, results, *named = case
+    conditions = dict(each.split("=") for each in given.split("; ") if each != "always")
+    found = matching(head, conditions)
+    if results == "never":
+        assert not found and all(matching(head, {name: value}) for name, value in conditions.items())
+        return
+    assert found
+    for column, expected in zip(found[0].results, results.split(" | "), strict=True):
+        if expected != "...":
+            assert {each.results[column] for each in found} == set(expected.split(" / ")), column
+    assert set.intersection(*(set(each.rules) for each in found)) == set(" ".join(named).split())

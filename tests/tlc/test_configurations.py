@@ -138,11 +138,11 @@ def of_environment(scenario: BrokerScenario, system: BrokerSystem) -> dict[str, 
         "Capacity": str(scenario.network.capacity),
         "Loss": f'"{scenario.network.loss}"',
         "Wishes": set_of(map(set_of, wiring.wishes)),
-        "Sessions": yes(wiring.sessions),
+        "Sessions": yes(wiring.environment.sessions),
         "SilentOnly": yes(wiring.silent_only),
-        "Drift": str(wiring.drift),
-        "NewestMetadata": yes(wiring.newest_metadata),
-        "Delay": known(wiring.delay),
+        "Drift": str(wiring.environment.drift),
+        "NewestMetadata": yes(wiring.environment.metadata == "newest"),
+        "Delay": known(wiring.environment.delay),
         "ServesAtMost": known(scenario.check.serves_at_most),
     }
 
@@ -184,7 +184,7 @@ def test_the_constants_are_those_of_the_scenario_of_brokers(name: str) -> None:
     assert {key: constants[key] for key in expected} == expected
     assert set(constants) == {*expected, "None", "Judged"}
     wiring = system.wiring
-    assert not wiring.legacy and not wiring.data
+    assert not wiring.legacy and not wiring.environment.data
     assert wiring.is_draft is (wiring.protocol.isr_changes is IsrChanges.ISR_CHANGE)
     # Clocks take their turns in the fixed order of the module; the checker has the order of the scenario.
     listed = re.search(r"InOrder == SelectSeq\(<<([^>]*)>>", MODULES.sources()["BrokersNetwork.tla"])

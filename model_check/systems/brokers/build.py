@@ -123,16 +123,7 @@ class _Builder:
             if brokers.replicas
             else (),
             replicas=brokers.replicas,
-            data=environment.data,
-            compares_leader_epochs=environment.leader_epochs == "compared",
-            commits_with_isr=environment.commits == "isr",
-            newest_metadata=environment.metadata == "newest",
-            sessions=environment.sessions,
-            restarts=environment.restarts,
-            silent_only=environment.timeouts == "silent",
-            protects_last_isr_member=environment.protects_last_isr_member,
-            delay=environment.delay,
-            drift=environment.drift,
+            environment=environment,
             hand_over_survives=names.HAND_OVER_SURVIVES in scenario.check.properties
             or names.HAND_OVER_SURVIVES in scenario.check.only,
             unbounded=frozenset(unbounded),
@@ -175,7 +166,7 @@ class _Builder:
             wanted[names.SERVES_BRIEFLY] = None
         if wiring.is_timed and wiring.is_draft and not check.only:
             wanted[names.CONTACT_COUNTS] = None
-        if wiring.data:
+        if wiring.environment.data:
             wanted[names.COMMITTED_SURVIVES] = None
         if names.HAND_OVER_SURVIVES in wanted:
             # HandOverSurvivesFailover implies it.

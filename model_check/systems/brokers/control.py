@@ -94,7 +94,7 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
         for broker in sorted(set(wiring.ids)):
             if wiring.silent_only and not _is_silent(control, broker):
                 continue
-            if wiring.protects_last_isr_member and _is_last_member(control, broker):
+            if wiring.environment.protects_last_isr_member and _is_last_member(control, broker):
                 continue
             yield from _if_anything(wiring, control, SessionExpired(broker), session_ends(broker), expiry)
     failover = wiring.price("failovers")
@@ -186,7 +186,7 @@ def _run(
     after = replace(control, controller=controller, homes=tuple(sorted(homes.items())), leaving=leaving)
     labels = (*_accepted_heartbeats(events, effects), *_declarations(control.controller, controller))
     sends = tuple(_sends(effects, homes, message))
-    if wiring.newest_metadata:
+    if wiring.environment.metadata == "newest":
         receivers = [sent.destination for sent in sends if isinstance(sent.payload, MetadataUpdate)]
         signals += tuple(Signal(0, wiring.places.index(each), MetadataReplaced()) for each in receivers)
     return Step(

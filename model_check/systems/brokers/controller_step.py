@@ -63,7 +63,7 @@ class ControllerStep:
 
 
 def key_of(partition: Any) -> Key:
-    """The name of a partition, or of that of a proposal or a result."""
+    """The topic and the index of a partition, or of the partition of a proposal or a result."""
     return partition.topic, partition.index
 
 

@@ -104,7 +104,7 @@ def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
             yield _take_turn(wiring, component, machine)
         return
     if machine.broker is None or machine.broker.ended:
-        if machine.broker is None or wiring.restarts:
+        if machine.broker is None or wiring.environment.restarts:
             yield from _start(wiring, component, machine)
         return
     yield from _due(wiring, component, machine, machine.broker)
@@ -252,7 +252,7 @@ def _faults(wiring: Wiring, component: int, machine: Machine, broker: Broker) ->
                 Action("crash", place),
                 _vacant(machine),
                 sends=tuple(_session_gone(wiring, place, broker)),
-                labels=(Ended(broker.incarnation), *((Crashed(),) if wiring.data else ())),
+                labels=(Ended(broker.incarnation), *((Crashed(),) if wiring.environment.data else ())),
                 costs=price,
                 signals=_end_signals(wiring, component, broker),
             )
@@ -281,7 +281,7 @@ def _end_signals(wiring: Wiring, component: int, broker: Broker) -> tuple[Signal
 
 
 def _session_gone(wiring: Wiring, place: str, broker: Broker) -> Iterator[InFlight]:
-    if wiring.is_draft and wiring.sessions:
+    if wiring.is_draft and wiring.environment.sessions:
         yield InFlight(place, CONTROLLER, SessionGone(Process(broker.id, broker.incarnation)))
 
 

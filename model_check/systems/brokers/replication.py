@@ -47,7 +47,7 @@ def _starts(wiring: Wiring, machine: Machine) -> bool:
 
 def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
     """``machine`` after its process may have learned something of the partition."""
-    if not wiring.data:
+    if not wiring.environment.data:
         return machine
     led = led_partition(wiring, machine)
     if led is None:
@@ -59,7 +59,7 @@ def with_metadata(wiring: Wiring, machine: Machine) -> Machine:
 
 def _end_of_all(wiring: Wiring, machine: Machine, led: PartitionState) -> int:
     """The offset up to which every replica that counts holds the log."""
-    if not wiring.commits_with_isr:
+    if wiring.environment.commits == "leader":
         return len(machine.log)
     assert machine.broker is not None
     proposed = {member for change in machine.broker.pending for member in change.isr}
@@ -74,7 +74,7 @@ def labels(wiring: Wiring, before: Machine, after: Machine) -> Iterator[Label]:
     """The labels of a step: newly committed records, and a later process of a machine that leads."""
     if after.committed > before.committed:
         yield Committed(after.log[: after.committed])
-    is_later = wiring.data and after.starts > 1
+    is_later = wiring.environment.data and after.starts > 1
     if is_later and not led_partition(wiring, before) and led_partition(wiring, after):
         yield LaterProcessLeads()
 
@@ -82,7 +82,7 @@ def labels(wiring: Wiring, before: Machine, after: Machine) -> Iterator[Label]:
 def actions(wiring: Wiring, component: int, machine: Machine) -> Iterator[Step]:
     """The steps of a leader: it appends a record of a client, or sends its log to a follower."""
     led = led_partition(wiring, machine)
-    if not wiring.data or led is None or machine.broker is None:
+    if not wiring.environment.data or led is None or machine.broker is None:
         return
     place = wiring.places[component]
     price = wiring.price("appends")
@@ -120,7 +120,7 @@ def follow(
     known = _known(machine)
     epoch = None if known is None else known.leader_epoch
     if _starts(wiring, machine) or (
-        wiring.compares_leader_epochs
+        wiring.environment.leader_epochs == "compared"
         and (epoch != message.epoch or led_partition(wiring, machine) is not None)
     ):
         return Step(Outcome(action, machine))
@@ -144,7 +144,7 @@ def acknowledge(
     incarnation does not count; a new incarnation may hold less than the previous one.
     """
     led = led_partition(wiring, machine)
-    if led is None or (wiring.compares_leader_epochs and led.leader_epoch != message.epoch):
+    if led is None or (wiring.environment.leader_epochs == "compared" and led.leader_epoch != message.epoch):
         return Step(Outcome(action, machine))
     ends = {member: (life, end) for member, life, end in machine.ends}
     said = (message.life, min(message.end, len(machine.log)))
@@ -169,7 +169,7 @@ def _step(
 def may_propose(wiring: Wiring, machine: Machine, isr: tuple[int, ...]) -> bool:
     """Whether a leader may propose this ISR: each joining member must have caught up with its log."""
     led = led_partition(wiring, machine)
-    if not wiring.data or led is None:
+    if not wiring.environment.data or led is None:
         return True
     ends = {member: end for member, _, end in machine.ends}
     joining = set(isr) - {*led.isr, machine.id}

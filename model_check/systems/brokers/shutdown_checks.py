@@ -21,7 +21,9 @@ from kraftcheck.systems.brokers.controller_step import ControllerStep, Leaving, 
 
 
 def leaving_after(step: ControllerStep) -> Leaving:
-    """Who is leaving after a step. A new controller starts without it (HBK-11), unless B-20 is checked."""
+    """The brokers that are leaving after a step. A new controller starts without them (HBK-11), unless B-20
+    is checked.
+    """
     log = step.after.durable
     if not isinstance(log, MetadataLog):
         return ()

@@ -162,7 +162,7 @@ class BrokerSystem:
         """See :mod:`kraftcheck.systems.brokers.network`."""
         content, flying = signal.content, cast(InFlight, message)
         if isinstance(content, ClocksMove):
-            return after_tick(flying, self.wiring.delay)
+            return after_tick(flying, self.wiring.environment.delay)
         if isinstance(content, MetadataReplaced):
             assert signal.destination is not None
             place = self.places[signal.destination]

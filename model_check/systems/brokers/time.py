@@ -18,10 +18,10 @@ def actions(wiring: Wiring, component: int, time: Time) -> Iterator[Step]:
     """A tick passes; with drift a clock may skip one, or tick twice, within its bound."""
     if time.left:
         return
-    for moves in product((1, 0, 2) if wiring.drift else (1,), repeat=len(time.ahead)):
+    for moves in product((1, 0, 2) if wiring.environment.drift else (1,), repeat=len(time.ahead)):
         ahead = tuple(before + each - 1 for before, each in zip(time.ahead, moves, strict=True))
         movers = sum(map(bool, moves))
-        if movers == 0 or any(abs(each) > wiring.drift for each in ahead):
+        if movers == 0 or any(abs(each) > wiring.environment.drift for each in ahead):
             continue
         slow = ", ".join(
             f"{place} {'not' if each == 0 else 'twice'}"

@@ -13,6 +13,7 @@ from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
 from kraftcheck.reference.brokers.protocol import BrokerLiveness, BrokerProtocol
 from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.frozen import Frozen
+from kraftcheck.systems.brokers.scenario import EnvironmentChoice
 
 
 class Name(Frozen):
@@ -40,8 +41,7 @@ class Wiring:
     ``protocol``: the variant; ``nodes``: the controller nodes; ``places``: the names of the components, the
     controller first; ``ids``: the broker ids of the others; ``legacy``: the brokers that register with
     version 4; ``costs``: the budgets by name; ``replicas``: those of every partition; ``hand_over_survives``:
-    B-20 is checked instead of B-13; ``listener`` receives every question to the reference. The other fields
-    are those of :class:`kraftcheck.systems.brokers.scenario.EnvironmentChoice`.
+    B-20 is checked instead of B-13; ``listener`` receives every question to the reference.
     """
 
     protocol: BrokerProtocol
@@ -53,16 +53,7 @@ class Wiring:
     wishes: tuple[tuple[int, ...], ...]
     partitions: tuple[Name, ...]
     replicas: tuple[int, ...]
-    data: bool
-    compares_leader_epochs: bool
-    commits_with_isr: bool
-    newest_metadata: bool
-    sessions: bool
-    restarts: bool
-    silent_only: bool
-    protects_last_isr_member: bool
-    delay: int | None
-    drift: int
+    environment: EnvironmentChoice
     hand_over_survives: bool
     unbounded: frozenset[str]
     listener: Listener | None = None
@@ -85,6 +76,10 @@ class Wiring:
     @property
     def is_draft(self) -> bool:
         return self.protocol.liveness is BrokerLiveness.KIP343
+
+    @property
+    def silent_only(self) -> bool:
+        return self.environment.timeouts == "silent"
 
     @property
     def is_timed(self) -> bool:

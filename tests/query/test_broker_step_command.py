@@ -17,6 +17,7 @@ from kraftcheck.reference.brokers.events import HeartbeatDue, RequestReceived
 from kraftcheck.reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, Process
 from kraftcheck.reference.brokers.protocol import KIP343
 from kraftcheck.support.errors import InputError
+from tests.query.test_step_command import run
 
 CONTROLLER = (
     "controller active=1 durable=store(registrations=[stored-registration(broker=1 incarnation=2)] "
@@ -73,11 +74,10 @@ def test_bad_input_is_refused_in_a_sentence(state: str, event: str, says: str) -
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["step", "broker id=1 incarnation=1 epoch=3 controller=1", "heartbeat-due"]
-    assert cli.main([*words, "--protocol", "shipped", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(run(capsys, *words, "--protocol", "shipped", "--json"))
     assert found["protocol"]["liveness"] == "kip631"
     assert found["outcome"]["effects"][0]["request"]["type"] == "BrokerHeartbeatRequest"
-    assert cli.main([*words, "--protocol", "kip595"]) == 2
+    run(capsys, *words, "--protocol", "kip595", status=2)
 
 
 def test_state_and_event_come_from_files_and_standard_input(
@@ -86,21 +86,17 @@ def test_state_and_event_come_from_files_and_standard_input(
     file = tmp_path / "event"
     file.write_text("heartbeat-due\n", encoding="utf-8")
     state = "broker id=1 incarnation=1 epoch=3 controller=1"
-    assert cli.main(["step", state, f"@{file}", "--protocol", "shipped", "--json"]) == 0
-    said = capsys.readouterr().out
+    said = run(capsys, "step", state, f"@{file}", "--protocol", "shipped", "--json")
     assert json.loads(said)["event"] == {"type": "HeartbeatDue"}
     monkeypatch.setattr("sys.stdin", io.StringIO(said))
-    assert cli.main(["step", "-", "heartbeat-due", "--protocol", "shipped", "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)["outcome"]
-    assert again == {
+    again = run(capsys, "step", "-", "heartbeat-due", "--protocol", "shipped", "--json")
+    assert json.loads(again)["outcome"] == {
         "state": json.loads(said)["outcome"]["state"],
         "effects": [],
         "rules": [],
     }
-    assert cli.main(["step", "-", "-"]) == 2
-    assert "cannot both come from standard input" in capsys.readouterr().err
-    assert cli.main(["step", f"@{tmp_path / 'nothing'}", "heartbeat-due"]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "cannot both come from standard input" in run(capsys, "step", "-", "-", status=2)
+    assert "cannot be read" in run(capsys, "step", f"@{tmp_path / 'nothing'}", "heartbeat-due", status=2)
 
 
 # Which form is meant.
@@ -128,8 +124,113 @@ UPDATE = "metadata-update(controller=1 controller-epoch=1 brokers=[] partitions=
 def test_the_form_follows_from_the_question_and_is_said(
     capsys: pytest.CaptureFixture[str], state: str, event: str, says: str
 ) -> None:
-    assert cli.main(["step", state, event]) == 0
-    assert f"protocol  {says}" in capsys.readouterr().out
+    assert f"protocol  {says}" in run(capsys, "step", state, event)
+
+
+def test_what_is_printed_can_be_asked_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    before = CONTROLLER.replace("last-transaction=2", "last-transaction=3")
+    lines = run(capsys, "step", before, HEARTBEAT.replace("incarnation=1", "incarnation=3")).splitlines()
+    printed = [line.split(maxsplit=1)[1] for line in lines if line.startswith("  state ")]
+    assert parse_state(printed[0]) == parse_state(before)
+    assert parse_state(printed[1]).brokers == (Liveness(1, 3, BrokerState.ACTIVE),)
+    assert "HEARTBEAT-7" in run(capsys, "step", printed[1], "session-expired broker=1")
+
+
+def test_a_name_that_is_no_event_is_told_the_events_of_its_side(capsys: pytest.CaptureFixture[str]) -> None:
+    of_process = run(capsys, "step", PROCESS, "heart-beat-due", status=2)
+    assert "shutdown-wished" in of_process and "failover" not in of_process
+    of_controller = run(capsys, "step", CONTROLLER, "fail-over", status=2)
+    assert "session-expired" in of_controller and "shutdown-wished" not in of_controller
+
+
+def test_an_empty_state_is_told_what_step_needs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("\n", encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    for state in ("-", f"@{tmp_path / 'state'}"):
+        said = run(capsys, "step", state, "tick", "--protocol", "draft", status=2)
+        assert "a broker's or the controller's STATE and EVENT)" in said
+
+
+def test_the_draft_has_its_own_names_of_errors(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    answered = run(capsys, "step", CONTROLLER, HEARTBEAT)
+    assert "metadata-heartbeat-response(error=INVALID_INCARNATION_ID)" in answered
+    told = "response-received node=1 response=metadata-heartbeat-response(error={})"
+    awaiting = f"{PROCESS} state=active awaiting=[heartbeat]"
+    for name in ("INVALID_INCARNATION_ID", "STALE_BROKER_EPOCH"):
+        out = run(capsys, "step", awaiting, told.format(name))
+        assert "error=INVALID_INCARNATION_ID" in out and "STALE_BROKER_EPOCH" not in out
+    stale = told.replace("metadata-", "broker-").format("STALE_BROKER_EPOCH")
+    assert "error=STALE_BROKER_EPOCH" in run(capsys, "step", f"{REGISTERED} awaiting=[heartbeat]", stale)
+
+
+def test_the_name_of_an_effect_stands_apart_from_its_fields(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    led = "partitions=[partition(topic=t index=0 replicas=[1] isr=[1] leader=1)] registrations"
+    said = run(capsys, "step", CONTROLLER.replace("registrations", led), "session-expired broker=1")
+    effects = said.split("Effects, in order\n")[1].splitlines()
+    columns = {
+        line.index(field) for line in effects for field in ("broker=1 ", "partition=") if field in line
+    }
+    assert "  2. partition-changed  partition=partition(topic=t" in effects[1]
+    assert effects[0].startswith("  1. broker-declared    broker=1 ") and len(columns) == 1
+
+
+# Decision tables.
+
+
+def test_tables_of_brokers_are_listed_by_form(capsys: pytest.CaptureFixture[str]) -> None:
+    told = run(capsys, "step", "--table")
+    replicas, draft, shipped = told.split("Brokers and their controller, --protocol ")
+    assert "vote-request" in replicas and "heartbeat" not in replicas
+    assert draft.startswith("draft") and "contact-lost" in draft and "alter-partition" not in draft
+    assert shipped.startswith("shipped") and "alter-partition-request" in shipped
+    listed = json.loads(run(capsys, "step", "--table", "--json"))["tables"]
+    assert {"vote-request", "contact-lost", "broker-heartbeat-request"} <= set(listed)
+
+
+def test_a_table_is_of_the_form_that_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Protocol: draft. " in run(capsys, "step", "--table", "contact-lost")
+    words = ["step", "--table", "failover", "--protocol", "shipped", "--set", "controller-timeout=2"]
+    assert "Protocol: shipped controller-timeout=2. " in run(capsys, *words)
+    data = json.loads(run(capsys, "step", "--table", "broker-registration-response", "--json"))
+    assert data["protocol"] == "shipped"
+    assert data["columns"]["awaited"] == ["yes", "no"]
+    first = next(row for row in data["rows"] if row["conditions"]["answer"] == ["NONE"])
+    assert first["in memory"] == "awaits no answer, takes the broker epoch"
+    assert first["does"] == "nothing" and first["rules"] == ["REG-3"]
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [(form, name) for form, known in BROKER_TABLES.items() for name in known]
+)
+def test_a_table_fits_in_60_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run(capsys, "step", "--table", name, "--protocol", form).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[-1].endswith("rows")
+
+
+def test_the_help_names_the_forms_of_brokers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["step", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of brokers: draft, shipped" in told
+    assert "broker-heartbeat-request" in told
+
+
+# What is refused.
 
 
 @pytest.mark.parametrize(
@@ -176,154 +277,33 @@ def test_the_form_follows_from_the_question_and_is_said(
         ([PROCESS, "heart-beat-due"], "client-request-done, found 'heart-beat-due'; did you mean 'heartbeat"),
         ([PROCESS, '{"type": "HeartBeatDue"}'], "EVENT.type: expected Tick, ResponseReceived"),
         (["follower leader=1", "shutdown", "--protocol", "draft"], "REPLICA is about replicas: pass one of"),
-    ],
-)
-def test_a_question_of_no_form_or_of_two_is_refused(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
-) -> None:
-    assert cli.main(["step", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert says in captured.err and captured.err.count("\n") == 1
-
-
-def test_what_is_printed_can_be_asked_again(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "2000")
-    before = CONTROLLER.replace("last-transaction=2", "last-transaction=3")
-    assert cli.main(["step", before, HEARTBEAT.replace("incarnation=1", "incarnation=3")]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    printed = [line.split(maxsplit=1)[1] for line in lines if line.startswith("  state ")]
-    assert parse_state(printed[0]) == parse_state(before)
-    assert parse_state(printed[1]).brokers == (Liveness(1, 3, BrokerState.ACTIVE),)
-    assert cli.main(["step", printed[1], "session-expired broker=1"]) == 0
-    assert "HEARTBEAT-7" in capsys.readouterr().out
-
-
-def test_a_name_that_is_no_event_is_told_the_events_of_its_side(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["step", PROCESS, "heart-beat-due"]) == 2
-    of_process = capsys.readouterr().err
-    assert "shutdown-wished" in of_process and "failover" not in of_process
-    assert cli.main(["step", CONTROLLER, "fail-over"]) == 2
-    of_controller = capsys.readouterr().err
-    assert "session-expired" in of_controller and "shutdown-wished" not in of_controller
-
-
-def test_an_empty_state_is_told_what_step_needs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "state").write_text("\n", encoding="utf-8")
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    for state in ("-", f"@{tmp_path / 'state'}"):
-        assert cli.main(["step", state, "tick", "--protocol", "draft"]) == 2
-        assert "a broker's or the controller's STATE and EVENT)" in capsys.readouterr().err
-
-
-def test_the_draft_has_its_own_names_of_errors(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "2000")
-    assert cli.main(["step", CONTROLLER, HEARTBEAT]) == 0
-    answered = capsys.readouterr().out
-    assert "metadata-heartbeat-response(error=INVALID_INCARNATION_ID)" in answered
-    told = "response-received node=1 response=metadata-heartbeat-response(error={})"
-    awaiting = f"{PROCESS} state=active awaiting=[heartbeat]"
-    for name in ("INVALID_INCARNATION_ID", "STALE_BROKER_EPOCH"):
-        assert cli.main(["step", awaiting, told.format(name)]) == 0
-        out = capsys.readouterr().out
-        assert "error=INVALID_INCARNATION_ID" in out and "STALE_BROKER_EPOCH" not in out
-    stale = told.replace("metadata-", "broker-").format("STALE_BROKER_EPOCH")
-    assert cli.main(["step", f"{REGISTERED} awaiting=[heartbeat]", stale]) == 0
-    assert "error=STALE_BROKER_EPOCH" in capsys.readouterr().out
-
-
-def test_the_name_of_an_effect_stands_apart_from_its_fields(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "2000")
-    led = "partitions=[partition(topic=t index=0 replicas=[1] isr=[1] leader=1)] registrations"
-    assert cli.main(["step", CONTROLLER.replace("registrations", led), "session-expired broker=1"]) == 0
-    effects = capsys.readouterr().out.split("Effects, in order\n")[1].splitlines()
-    columns = {
-        line.index(field) for line in effects for field in ("broker=1 ", "partition=") if field in line
-    }
-    assert "  2. partition-changed  partition=partition(topic=t" in effects[1]
-    assert effects[0].startswith("  1. broker-declared    broker=1 ") and len(columns) == 1
-
-
-# Decision tables.
-
-
-def test_tables_of_brokers_are_listed_by_form(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["step", "--table"]) == 0
-    told = capsys.readouterr().out
-    replicas, draft, shipped = told.split("Brokers and their controller, --protocol ")
-    assert "vote-request" in replicas and "heartbeat" not in replicas
-    assert draft.startswith("draft") and "contact-lost" in draft and "alter-partition" not in draft
-    assert shipped.startswith("shipped") and "alter-partition-request" in shipped
-    assert cli.main(["step", "--table", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["tables"]
-    assert {"vote-request", "contact-lost", "broker-heartbeat-request"} <= set(listed)
-
-
-def test_a_table_is_of_the_form_that_has_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["step", "--table", "contact-lost"]) == 0
-    assert "Protocol: draft. " in capsys.readouterr().out
-    words = ["step", "--table", "failover", "--protocol", "shipped", "--set", "controller-timeout=2"]
-    assert cli.main(words) == 0
-    assert "Protocol: shipped controller-timeout=2. " in capsys.readouterr().out
-    assert cli.main(["step", "--table", "broker-registration-response", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert data["protocol"] == "shipped"
-    assert data["columns"]["awaited"] == ["yes", "no"]
-    first = next(row for row in data["rows"] if row["conditions"]["answer"] == ["NONE"])
-    assert first["in memory"] == "awaits no answer, takes the broker epoch"
-    assert first["does"] == "nothing" and first["rules"] == ["REG-3"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["failover"], "both forms of brokers have it; pass --protocol draft or --protocol shipped"),
         (
-            ["contact-lost", "--protocol", "shipped"],
+            ["--table", "failover"],
+            "both forms of brokers have it; pass --protocol draft or --protocol shipped",
+        ),
+        (
+            ["--table", "contact-lost", "--protocol", "shipped"],
             "brokers, draft: pass --protocol draft, not",
         ),
-        (["contact-lost", "--protocol", "kip996"], "pass --protocol draft, not --protocol 'kip996'"),
-        (["failover", "--protocol", "kafka"], "pass --protocol draft or --protocol shipped, not"),
-        (["vote-request", "--protocol", "draft"], "is about replicas: pass one of --protocol kafka"),
-        (["failovr"], "did you mean 'failover'?"),
-        (["contact-lost", "--poll"], "--poll is about one question and not --table; leave one of them out."),
-        (["vote-request", "--poll"], "--poll is about one question and not --table"),
-        (["--poll"], "--poll is about one question and not --table"),
+        (
+            ["--table", "contact-lost", "--protocol", "kip996"],
+            "pass --protocol draft, not --protocol 'kip996'",
+        ),
+        (["--table", "failover", "--protocol", "kafka"], "pass --protocol draft or --protocol shipped, not"),
+        (
+            ["--table", "vote-request", "--protocol", "draft"],
+            "is about replicas: pass one of --protocol kafka",
+        ),
+        (["--table", "failovr"], "did you mean 'failover'?"),
+        (
+            ["--table", "contact-lost", "--poll"],
+            "--poll is about one question and not --table; leave one of them out.",
+        ),
+        (["--table", "vote-request", "--poll"], "--poll is about one question and not --table"),
+        (["--table", "--poll"], "--poll is about one question and not --table"),
     ],
 )
-def test_a_table_of_another_form_is_refused(
+def test_a_question_or_a_table_of_no_form_or_of_the_other_is_refused(
     capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
 ) -> None:
-    assert cli.main(["step", "--table", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert says in captured.err and captured.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("form", "name"), [(form, name) for form, known in BROKER_TABLES.items() for name in known]
-)
-def test_a_table_fits_in_60_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str, name: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    assert cli.main(["step", "--table", name, "--protocol", form]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 60
-    assert lines[-1].endswith("rows")
-
-
-def test_the_help_names_the_forms_of_brokers(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["step", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "of brokers: draft, shipped" in told
-    assert "broker-heartbeat-request" in told
+    assert says in run(capsys, "step", *arguments, status=2)
