@@ -120,7 +120,7 @@ class Clock:
         """The deadlines that a recorded state must show, a random one taken over from it; and the fault of
         the random one.
         """
-        given = state.get("deadlines") or {}
+        given = state["deadlines"]
         wrong: list[Found] = []
         if self.random_from is not None and "election" in given:
             wrong.extend(self._adopt(given["election"], event.seq))

@@ -79,7 +79,7 @@ class RecordedState(State, rename="camel", kw_only=True):
     voters_offset: int
     kraft_version: int
     is_voter: bool
-    deadlines: dict[str, int] | None = None
+    deadlines: dict[str, int]
 
 
 class Sent(Struct):

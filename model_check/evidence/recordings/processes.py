@@ -177,7 +177,7 @@ def is_second_half(event: Event, last: Json) -> bool:
     now = event.state
     if now is None or event.sent or event.log or event.persisted or last is None:
         return False
-    deadlines, before = now.get("deadlines", {}), last.get("deadlines", {})
+    deadlines, before = now["deadlines"], last["deadlines"]
     if now.keys() != last.keys() or deadlines.keys() != before.keys():
         return False
     if any(now[key] != last[key] for key in now if key != "deadlines"):

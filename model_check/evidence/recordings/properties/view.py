@@ -43,7 +43,7 @@ def state_of(
         kraft_version=state.kraft_version,
         is_voter=state.is_voter,
         progress=state.progress or {},
-        timers=state.deadlines or {},
+        timers=state.deadlines,
         shown=shown,
     )
 
