@@ -46,9 +46,7 @@ class Wanted:
 
 
 def as_text(results: Sequence[RunResult], wanted: Wanted, width: int) -> str:
-    """The report: a table of the runs, differences, findings, parts that were not compared, and rules on
-    request.
-    """
+    """The report: the runs, differences, findings, parts that were not compared, rules on request."""
     width = max(width, MIN_WIDTH)
     parts = [_table(results, width)]
     for result in results:
