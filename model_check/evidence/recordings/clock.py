@@ -91,9 +91,7 @@ class Clock:
         return tuple(timer for timer, at in self.deadlines.items() if at is not None and at <= now)
 
     def due(self) -> Iterator[int]:
-        """The readings of the node's clock at which a timer expires, a request times out or a back-off is
-        over.
-        """
+        """The readings of the clock at which a timer or a request expires, or a back-off is over."""
         yield from (at for at in self.deadlines.values() if at is not None)
         yield from self.connections.values()
 
@@ -117,10 +115,8 @@ class Clock:
     def shown(
         self, replica: Replica, state: dict[str, Json], event: Event
     ) -> tuple[dict[str, Json], list[Found]]:
-        """The deadlines that a recorded state must show, a random one taken over from it; and the fault of
-        the random one.
-        """
-        given = state.get("deadlines") or {}
+        """The deadlines that a recorded state must show, and the fault of a random one in it."""
+        given = state["deadlines"]
         wrong: list[Found] = []
         if self.random_from is not None and "election" in given:
             wrong.extend(self._adopt(given["election"], event.seq))

@@ -88,9 +88,7 @@ def touches_log(effects: Sequence[Effect]) -> bool:
 
 
 def recorded_operations(log: Sequence[Fields]) -> list[dict[str, Any]]:
-    """The recorded operations in the same form. A follower's append shows no batches; the message shows
-    them.
-    """
+    """The recorded operations in the same form; the message shows the batches of a follower's append."""
     operations: list[dict[str, Any]] = []
     for entry in log:
         operation = entry.text("op")

@@ -79,9 +79,7 @@ class Host:
             self.feed(stimulus, now)
 
     def poll(self, now: int, discovery: int | None) -> None:
-        """The first half of a poll: ``discovery`` is the bootstrap server for the next request, if there is
-        one.
-        """
+        """The first half of a poll; ``discovery`` is the bootstrap server for the next request."""
         expired = self.clock.expired(now)
         for stimulus in self.clock.ready_again(self.replica, expired, now):
             self.feed(stimulus, now)
@@ -133,9 +131,7 @@ class Correlations:
         return answer.source
 
     def send(self, effects: Sequence[Effect], sending: shown.Sending, seq: int) -> None:
-        """A step has sent the messages of ``effects``, with the numbers that ``sending`` found on line
-        ``seq``.
-        """
+        """A step, on line ``seq``, has sent the messages of ``effects`` with the numbers in ``sending``."""
         if len(sending.unsure) > 1:
             self._unsure |= dict.fromkeys(sending.unsure, seq)
         for effect in effects:
@@ -157,9 +153,7 @@ class Correlations:
         return self._servers.get(connection, connection)
 
     def _settle(self, answer: Message) -> None:
-        """An answer decides which number of a step belongs to a request that no line shows; another request
-        of that step has the other.
-        """
+        """An answer decides which number of a step belongs to a request that no line shows."""
         connections = self._host.replica.connections
         step = self._unsure[answer.correlation]
         for known in connections:

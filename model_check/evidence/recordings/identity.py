@@ -67,9 +67,7 @@ def _bootstrap(config: ConfigLine, node: int, found: str) -> tuple[VoterSet, int
 
 
 def disk_found(start: StartLine, where: str, known: dict[tuple[int, int], Batch]) -> Disk:
-    """The disk that a ``start`` line describes. Raises UncoveredMessageError if it has a snapshot, or a batch
-    whose content is not ``known``.
-    """
+    """The disk of a ``start`` line. Raises UncoveredMessageError where not all of it is shown."""
     if start.state.snapshot is not None or start.state.log_start is not None:
         raise UncoveredMessageError("a disk with a snapshot")
     quorum_state = read_quorum_state(start.persisted, where)

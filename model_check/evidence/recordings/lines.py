@@ -79,7 +79,7 @@ class RecordedState(State, rename="camel", kw_only=True):
     voters_offset: int
     kraft_version: int
     is_voter: bool
-    deadlines: dict[str, int] | None = None
+    deadlines: dict[str, int]
 
 
 class Sent(Struct):
@@ -198,9 +198,7 @@ class ConfigLine(Line, tag="config"):
 
 
 class Step(Line, kw_only=True):
-    """A step of node ``n``: its own clock where that differs, and the effects of the step on the log, the
-    quorum-state file, the network and the state machine.
-    """
+    """A step of node ``n``, by its own clock where that differs, and the effects of the step."""
 
     node: int = field(name="n")
     local_time: int | UnsetType = field(name="lt", default=UNSET)

@@ -39,9 +39,7 @@ def protocol_for(protocol: Protocol, config: ConfigLine) -> Protocol:
 
 
 def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
-    """Compare ``recording`` with the reference under ``protocol``. Raises InputError where a line cannot be
-    read as its kind.
-    """
+    """Compare ``recording`` with the reference. Raises InputError where a line cannot be read."""
     with without_collector():
         comparison = _Comparison(recording, protocol)
         for event in recording.events:

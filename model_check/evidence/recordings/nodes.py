@@ -123,9 +123,7 @@ class NodeRun:
         self.history.append((event, tuple(self.host.rules)))
 
     def timers(self) -> tuple[Clock | None, int | None]:
-        """The timers of the process, and the time of its shutdown timeout; ``None`` where they are not
-        known.
-        """
+        """The timers of the process and the time of its shutdown timeout, where they are known."""
         return (None, None) if self.detached is not None else (self.host.clock, self.shutdown_at)
 
     def _report(self, event: Event, before: Iterable[tuple[Event, tuple[str, ...]]]) -> None:
@@ -380,9 +378,7 @@ class NodeRun:
     def _explain_cut_off(
         self, reason: str, persisted: Json, logged: Json, called: Json, *, leads: bool
     ) -> None:
-        """No prefix of the reference's effects agrees with the process: report where all of them differ from
-        it.
-        """
+        """Report where all prefixes of the reference's effects differ from the process."""
         files = written(self.host.effects, self.before)
         self.stored.write(self.host.effects, files)
         operations = shown.log_operations(self.host.effects, leads=leads)

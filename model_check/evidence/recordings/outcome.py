@@ -117,9 +117,7 @@ class Remark(Struct, frozen=True):
 
 
 class Judgement(Struct):
-    """The result of judging a run. ``goals``: the goals of the catalogue that the run reaches.
-    ``unexplained``: the recorder's error notes that no finding explains.
-    """
+    """The findings of a run, the goals that it reaches, and the notes that no finding explains."""
 
     findings: list[Finding] = []
     goals: dict[str, bool] = {}

@@ -157,9 +157,7 @@ def _end(process: Process, line: EndLine) -> Iterator[Found]:
 
 
 def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
-    """Every step of a node with a clock of its own shows that clock, except its end; one that happens to
-    show the global time need not be shown.
-    """
+    """A node with a clock of its own shows it, except at its end or where it equals the global time."""
     if event.shows_clock:
         if event.now not in (times := node.local_times(event.time)):
             yield Found("lt", times[0], event.now)
@@ -177,7 +175,7 @@ def is_second_half(event: Event, last: Json) -> bool:
     now = event.state
     if now is None or event.sent or event.log or event.persisted or last is None:
         return False
-    deadlines, before = now.get("deadlines", {}), last.get("deadlines", {})
+    deadlines, before = now["deadlines"], last["deadlines"]
     if now.keys() != last.keys() or deadlines.keys() != before.keys():
         return False
     if any(now[key] != last[key] for key in now if key != "deadlines"):

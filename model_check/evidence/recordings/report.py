@@ -17,9 +17,7 @@ from kraftcheck.systems.citations import in_steps
 
 
 def exit_status(results: Sequence[RunResult], *, findings_fail: bool) -> int:
-    """1: differences, or findings if ``findings_fail``; 3: a run of which a step, or everything, was not
-    compared; else 0.
-    """
+    """1: differences, or findings if ``findings_fail``; 3: a step was not compared; else 0."""
     if any(result.report.differences for result in results):
         return EXIT_DIFFERS
     if findings_fail and any(result.violations or result.judgement.unexplained for result in results):

@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kraftcheck import spec
 from kraftcheck.evidence.history.checks import JUDGED
@@ -46,38 +46,47 @@ class Wanted:
 
 
 def as_text(results: Sequence[RunResult], wanted: Wanted, width: int) -> str:
-    """The report: a table of the runs, differences, findings, parts that were not compared, and rules on
-    request.
-    """
+    """The report: the runs, differences, findings, parts that were not compared, rules on request."""
     width = max(width, MIN_WIDTH)
     parts = [_table(results, width)]
     for result in results:
         differences = result.report.differences
-        parts.append(_listed(result, "differences", differences, _difference, wanted, width))
-        parts.append(_findings(result, wanted, width))
-    parts += [_open(results, width), _exceptions(results, wanted, width)]
+        parts.append(_listed(result, "differences", differences, _difference, wanted))
+        parts.append(_findings(result, wanted))
+    parts += [_open(results), _exceptions(results, wanted)]
     if wanted.verbose:
-        parts.append(_properties(width))
+        parts.append(_properties())
     if wanted.rules:
-        parts.append(_rules(results, width))
+        parts.append(_rules(results))
     if wanted.unexercised:
-        parts.append(_never(results, width))
-    parts.append(_summary(results, width))
-    blocks = ["\n".join(printable(line) for line in part) for part in map(list, parts) if part]
-    return "\n\n".join(blocks)
+        parts.append(_never(results))
+    parts.append(_summary(results))
+    blocks = [[printable(text) for line in part for text in line.wrapped(width)] for part in parts]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _wrapped(text: str, width: int, indent: int = 0, hang: int = 2) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + hang),
-        break_on_hyphens=False,
-    ) or [""]
+class _Line(NamedTuple):
+    """A line to wrap: its further lines are ``hang`` deeper, or below the text after the label."""
+
+    text: str
+    indent: int = 0
+    hang: int = 2
+    label: str = ""
+
+    def wrapped(self, width: int) -> list[str]:
+        """The lines of at most ``width``."""
+        first = f"  {self.label:<12}" if self.label else " " * self.indent
+        room = len(first) if self.label else self.indent + self.hang
+        return textwrap.wrap(
+            self.text,
+            width,
+            initial_indent=first,
+            subsequent_indent=" " * room,
+            break_on_hyphens=False,
+        ) or [first.rstrip()]
 
 
-def _table(results: Sequence[RunResult], width: int) -> Iterator[str]:
+def _table(results: Sequence[RunResult], width: int) -> Iterator[_Line]:
     names = [result.report.run for result in results]
     rows = [[figure(result) for _, _, figure in _COLUMNS] for result in results]
     if len(results) > 1:
@@ -89,12 +98,12 @@ def _table(results: Sequence[RunResult], width: int) -> Iterator[str]:
     one_line = column + sum(sizes) <= width
     indent = column if one_line else 2
     if not one_line:
-        yield "run"
-    yield f"{'run' if one_line else '':<{indent}}" + _row([name for name, _, _ in _COLUMNS], sizes)
+        yield _Line("run")
+    yield _Line(f"{'run' if one_line else '':<{indent}}" + _row([name for name, _, _ in _COLUMNS], sizes))
     for name, row in zip(names, figures, strict=True):
         if not one_line:
-            yield from _wrapped(name, width)
-        yield f"{name if one_line else '':<{indent}}" + _row(row, sizes)
+            yield _Line(name)
+        yield _Line(f"{name if one_line else '':<{indent}}" + _row(row, sizes))
 
 
 def _row(cells: Sequence[str], sizes: Sequence[int]) -> str:
@@ -108,36 +117,35 @@ def _listed(
     result: RunResult,
     what: str,
     entries: Sequence[T],
-    block: Callable[[str, T, Wanted, int], Iterator[str]],
+    block: Callable[[str, T, Wanted], Iterator[_Line]],
     wanted: Wanted,
-    width: int,
-) -> Iterator[str]:
+) -> Iterator[_Line]:
     """The first entries, and how many more there are."""
     run = result.report.run
     for number, entry in enumerate(entries[: wanted.limit]):
         if number:
-            yield ""
-        yield from block(run, entry, wanted, width)
+            yield _Line("")
+        yield from block(run, entry, wanted)
     more = len(entries) - wanted.limit
     if more > 0:
-        yield from _wrapped(f"{run}: {more:,} more {what} (--limit shows more)", width)
+        yield _Line(f"{run}: {more:,} more {what} (--limit shows more)")
 
 
-def _difference(run: str, difference: Difference, wanted: Wanted, width: int) -> Iterator[str]:
+def _difference(run: str, difference: Difference, wanted: Wanted) -> Iterator[_Line]:
     node = "the run" if difference.node is None else f"node {difference.node}"
-    yield from _wrapped(f"{run}: seq {difference.seq}, {node}, {difference.event}: {difference.field}", width)
+    yield _Line(f"{run}: seq {difference.seq}, {node}, {difference.event}: {difference.field}")
     shown = "" if difference.shown_at is None else f" (content recorded at seq {difference.shown_at})"
-    yield from _labelled("reference", _value(difference.reference), width)
-    yield from _labelled("production", _value(difference.production) + shown, width)
+    yield _Line(_value(difference.reference), label="reference")
+    yield _Line(_value(difference.production) + shown, label="production")
     if wanted.verbose:
         rules = spec.load().rules
         for rule in difference.rules:
             sentence = rules[rule].sentence if rule in rules else ""
-            yield from _labelled("rule", f"{rule}  {sentence}", width)
+            yield _Line(f"{rule}  {sentence}", label="rule")
     else:
-        yield from _labelled("rules", " ".join(difference.rules) or "none", width)
+        yield _Line(" ".join(difference.rules) or "none", label="rules")
     for step in difference.before:
-        yield from _labelled("before", step, width)
+        yield _Line(step, label="before")
 
 
 def _value(value: Json) -> str:
@@ -145,38 +153,33 @@ def _value(value: Json) -> str:
     return "nothing" if value is None else json.dumps(value)
 
 
-def _labelled(label: str, text: str, width: int) -> list[str]:
-    lines = textwrap.wrap(text, width - 14, break_on_hyphens=False) or [""]
-    return [f"  {label if number == 0 else '':<12}{line}" for number, line in enumerate(lines)]
-
-
-def _finding(run: str, finding: Finding, wanted: Wanted, width: int) -> Iterator[str]:
+def _finding(run: str, finding: Finding, wanted: Wanted) -> Iterator[_Line]:
     kind = "hazard" if finding.hazard else "finding"
     nodes = f"node {finding.nodes[0]}"
     if len(finding.nodes) > 1:
         nodes += f" with {', '.join(map(str, finding.nodes[1:]))}"
     name = f"{finding.property} ({finding.id})"
-    yield from _wrapped(f"{kind}: {run}: seq {finding.seq}, t {finding.time} ms, {nodes}: {name}", width)
+    yield _Line(f"{kind}: {run}: seq {finding.seq}, t {finding.time} ms, {nodes}: {name}")
     if wanted.verbose:
-        yield from _labelled("property", spec.load().properties[finding.id].statement, width)
-    yield from _labelled("seen", finding.evidence, width)
-    yield from _labelled("cause", finding.cause or "not known", width)
+        yield _Line(spec.load().properties[finding.id].statement, label="property")
+    yield _Line(finding.evidence, label="seen")
+    yield _Line(finding.cause or "not known", label="cause")
     if finding.scenario is not None:
-        yield from _labelled("again", f"kraftcheck check {finding.scenario} -v", width)
+        yield _Line(f"kraftcheck check {finding.scenario} -v", label="again")
 
 
-def _findings(result: RunResult, wanted: Wanted, width: int) -> Iterator[str]:
-    yield from _listed(result, "findings", result.judgement.findings, _finding, wanted, width)
+def _findings(result: RunResult, wanted: Wanted) -> Iterator[_Line]:
+    yield from _listed(result, "findings", result.judgement.findings, _finding, wanted)
     for note in result.judgement.unexplained:
         where = "run.json" if note.seq is None else f"seq {note.seq}"
         text = f"{result.report.run}: {where}: the recorder noted what no finding explains: {note.text}"
-        yield from _wrapped(text, width)
+        yield _Line(text)
 
 
 # Parts that were not compared.
 
 
-def _open(results: Sequence[RunResult], width: int) -> Iterator[str]:
+def _open(results: Sequence[RunResult]) -> Iterator[_Line]:
     reports = [result.report for result in results]
     counts = (
         ("open: the reference does not cover yet", total(report.not_covered for report in reports)),
@@ -184,67 +187,67 @@ def _open(results: Sequence[RunResult], width: int) -> Iterator[str]:
         ("fields that are not known", total(report.unknown for report in reports)),
     )
     for title, counter in counts:
-        yield from _counted(title, counter, width)
+        yield from _counted(title, counter)
 
 
-def _counted(title: str, counter: Counter[str], width: int) -> Iterator[str]:
+def _counted(title: str, counter: Counter[str]) -> Iterator[_Line]:
     if counter:
-        yield from _wrapped(f"{title}:", width)
+        yield _Line(f"{title}:")
         for name, count in sorted(counter.items(), key=lambda item: (-item[1], item[0])):
-            yield from _wrapped(f"{count:>9,}  {name}", width, 0, 11)
+            yield _Line(f"{count:>9,}  {name}", 0, 11)
 
 
-def _exceptions(results: Sequence[RunResult], wanted: Wanted, width: int) -> Iterator[str]:
+def _exceptions(results: Sequence[RunResult], wanted: Wanted) -> Iterator[_Line]:
     counter = total(result.report.exceptions for result in results)
     if wanted.verbose:
-        yield from _wrapped("exceptions, which follow no rule:", width)
+        yield _Line("exceptions, which follow no rule:")
         for name, count in sorted(counter.items()):
-            yield from _wrapped(f"{count:>9,}  {name}: {EXCEPTIONS.get(name, '')}", width, 0, 11)
-        yield from _wrapped("not compared, whatever the run:", width)
+            yield _Line(f"{count:>9,}  {name}: {EXCEPTIONS.get(name, '')}", 0, 11)
+        yield _Line("not compared, whatever the run:")
         for each in NOT_COMPARED:
             events, fields = ", ".join(each.events), ", ".join(each.fields)
-            yield from _wrapped(f"{events}: {fields}: {each.reason}", width, 2)
+            yield _Line(f"{events}: {fields}: {each.reason}", 2)
         return
-    yield from _counted("exceptions, which follow no rule (-v says what is checked)", counter, width)
-    yield from _wrapped("not compared, or in part only, whatever the run (-v says why):", width)
+    yield from _counted("exceptions, which follow no rule (-v says what is checked)", counter)
+    yield _Line("not compared, or in part only, whatever the run (-v says why):")
     names: dict[str, dict[str, None]] = {}
     for each in NOT_COMPARED:
         for event in each.events:
             names.setdefault(event, {}).update(dict.fromkeys(field or "all" for field in each.fields))
     for event, listed in names.items():
-        yield from _wrapped(f"{event}: {', '.join(listed)}", width, 2)
+        yield _Line(f"{event}: {', '.join(listed)}", 2)
 
 
-def _properties(width: int) -> Iterator[str]:
+def _properties() -> Iterator[_Line]:
     properties = spec.load().properties.values()
-    yield from _wrapped("properties judged on the recording:", width)
+    yield _Line("properties judged on the recording:")
     for each in properties:
         if each.name in JUDGED:
-            yield from _wrapped(f"{each.id} {each.name}: {JUDGED[each.name]}", width, 2)
-    yield from _wrapped("properties that a recording cannot show:", width)
+            yield _Line(f"{each.id} {each.name}: {JUDGED[each.name]}", 2)
+    yield _Line("properties that a recording cannot show:")
     reasons = not_judged()
     for each in properties:
         if each.id in reasons:
-            yield from _wrapped(f"{each.id} {each.name}: {reasons[each.id]}", width, 2)
+            yield _Line(f"{each.id} {each.name}: {reasons[each.id]}", 2)
 
 
 # Rules.
 
 
-def _rules(results: Sequence[RunResult], width: int) -> Iterator[str]:
-    yield from _wrapped("rules exercised by production, in steps that agree:", width)
+def _rules(results: Sequence[RunResult]) -> Iterator[_Line]:
+    yield _Line("rules exercised by production, in steps that agree:")
     for rule, count in sorted(rule_counts(results).items()):
-        yield f"  {rule:<32}{count:>10,} {'time' if count == 1 else 'times'}"
+        yield _Line(f"{rule:<32}{count:>10,} {'time' if count == 1 else 'times'}", 2)
 
 
-def _never(results: Iterable[RunResult], width: int) -> Iterator[str]:
+def _never(results: Iterable[RunResult]) -> Iterator[_Line]:
     never = unexercised(results)
-    yield from _wrapped(f"rules never exercised in these runs: {len(never):,}", width)
+    yield _Line(f"rules never exercised in these runs: {len(never):,}")
     for rule in never:
-        yield from _wrapped(f"{rule}  {spec.load().rules[rule].title}", width, 2)
+        yield _Line(f"{rule}  {spec.load().rules[rule].title}", 2)
 
 
-def _summary(results: Sequence[RunResult], width: int) -> Iterator[str]:
+def _summary(results: Sequence[RunResult]) -> Iterator[_Line]:
     events = sum(result.report.recorded for result in results)
     compared = sum(result.report.compared.total() for result in results)
     left = sum(result.report.not_compared for result in results)
@@ -264,7 +267,7 @@ def _summary(results: Sequence[RunResult], width: int) -> Iterator[str]:
     missing = missing_goals(results)
     if missing:
         text += f"; never reached: {', '.join(missing)}"
-    yield from _wrapped(text, width)
+    yield _Line(text)
 
 
 def _number(count: int, what: str) -> str:

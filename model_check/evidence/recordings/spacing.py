@@ -74,7 +74,7 @@ class Spacing:
         same = event.kind == "tick" and event.now == node.now
         node.steps = node.steps + 1 if same else 1
         node.seq, node.now = event.seq, event.now
-        node.deadlines = None if event.state is None else event.state.get("deadlines")
+        node.deadlines = None if event.state is None else event.state["deadlines"]
         if event.kind in ("start", "end"):
             node.paused_at, node.paused_until = None, -1
 

@@ -44,9 +44,7 @@ DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefo
 
 
 def written(effects: Sequence[Effect], before: Replica) -> list[Json]:
-    """The quorum-state files written; ``before``, the replica at the beginning of the step, decides the
-    version.
-    """
+    """The quorum-state files written, in the version of ``before``, the replica before the step."""
     return [
         write_quorum_state(effect.quorum_state, before) for effect in effects if isinstance(effect, Persist)
     ]
@@ -117,9 +115,7 @@ class Stored:
             yield Found("during", f"batches that form a log: {error}", None)
 
     def _flushed(self, flushed: int) -> Iterator[Found]:
-        """No rule fixes when records that a crashed process had not flushed, and the next one finds, are
-        written back.
-        """
+        """No rule fixes when records that a crashed process had not flushed are written back."""
         if self.kept is not None and flushed == min(self.kept, self.disk.log.end_offset):
             self.disk = replace(self.disk, flushed=flushed)
         yield from differences(self.disk.flushed, flushed, "flushed")
@@ -135,9 +131,7 @@ def last_value(log: Log, end: int) -> tuple[int, ...]:
 
 
 def creation(line: CallLine, replica: Replica) -> CreateSnapshot:
-    """The snapshot that the call ``createSnapshot`` asks of ``replica``: the state machine of recorded runs
-    keeps the last value that it received.
-    """
+    """The snapshot of a call ``createSnapshot``: the state machine keeps the last value that it received."""
     assert line.offset is not None
     id = SnapshotId(line.offset, line.epoch)
     values = last_value(replica.log, id.end_offset)
@@ -157,9 +151,7 @@ class KnownBatches:
         self.snapshots: dict[SnapshotId, Snapshot] = {}
 
     def with_content(self, response: FetchSnapshotResponse) -> FetchSnapshotResponse:
-        """``response`` with the snapshot whose bytes it brings. Raises UncoveredMessageError if no node is
-        known to have created it.
-        """
+        """``response`` with its snapshot. Raises UncoveredMessageError if no node has created it."""
         if response.error is not ErrorCode.NONE or response.partition_error is not ErrorCode.NONE:
             return response
         if response.snapshot not in self.snapshots:

@@ -58,9 +58,7 @@ class Flight(NamedTuple):
 
 
 class _Early(NamedTuple):
-    """The answer of a node's server to ``node``, seen before the line that lists it; ``ends`` of the server's
-    node by then.
-    """
+    """The answer of a node's server to ``node``, seen before its own line; ``ends`` as of a flight."""
 
     message: Message
     node: int
@@ -272,9 +270,7 @@ class Transport:
             yield Found("re", "a request of the client", request)
 
     def _made_for_client(self, event: Event, line: AdminResultLine) -> Iterator[Found]:
-        """The network made this answer: it reports an error. A request that no line shows waited in a
-        queue.
-        """
+        """The network made this answer: it reports an error. Its request may have waited in a queue."""
         if self.messages[line.mid].data.number("errorCode") == int(ErrorCode.NONE):
             yield Found("data.errorCode", "an error: no node sent this answer", 0)
         # The request may still wait in a queue, to be shown on a later line.

@@ -360,9 +360,7 @@ def api_of(message: m.Message) -> str:
 
 
 def read_message(api: str, data: Fields, *, is_request: bool) -> m.Message:
-    """The reference's form of a message. Raises InputError if a field is wrong, UncoveredMessageError if the
-    reference does not know the API.
-    """
+    """The reference's form of a message. Raises InputError, or UncoveredMessageError for an unknown API."""
     codec = _CODECS.get((api, is_request))
     if codec is None:
         raise UncoveredMessageError(f"{api} {'request' if is_request else 'response'}")

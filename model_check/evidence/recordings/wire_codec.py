@@ -278,9 +278,7 @@ class Codec:
         )
 
     def _structure(self, key: str, since: int, parts: tuple[Part, ...], inside: list[Field]) -> Part:
-        """An object in an object. A tagged one is missing if all its fields have their defaults, or if its
-        value is optional and absent.
-        """
+        """An object in an object. A tagged one may be missing: all its fields have their defaults."""
         rows = [self._row(each.path)[0] for each in inside]
         heads = {row.partition(".")[0] for row in rows if isinstance(row, str) and "." in row}
         types = field_types(self.kind)

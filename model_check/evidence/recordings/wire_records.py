@@ -82,9 +82,7 @@ _RECORDS = {
 
 
 def read_batch(fields: Fields) -> Batch:
-    """A record batch. Raises InputError unless it is well formed, UncoveredMessageError for a control record
-    that the reference does not know.
-    """
+    """A record batch. Raises InputError, or UncoveredMessageError for an unknown control record."""
     base, epoch, is_control = fields.number("base"), fields.number("epoch"), fields.flag("control")
     records = tuple(
         _read_control(Fields.of(record, fields.where)) if is_control else _read_value(record, fields.where)
@@ -192,9 +190,7 @@ def read_snapshot(data: Fields) -> Snapshot:
 
 
 def write_snapshot(snapshot: Snapshot) -> dict[str, Json]:
-    """A snapshot: its id, the content of the control records before it, the application's values, its size in
-    bytes.
-    """
+    """A snapshot: id, content of its control records, values, size in bytes."""
     return {
         "snapshotId": write_snapshot_id(snapshot.id),
         "kraftVersion": snapshot.kraft_version,
@@ -208,9 +204,7 @@ def write_snapshot(snapshot: Snapshot) -> dict[str, Json]:
 
 
 def read_quorum_state(file: Json, where: str) -> QuorumState | None:
-    """The quorum-state file, ``None`` if there is none; version 0 has no directory of the vote. Raises
-    InputError.
-    """
+    """The quorum-state file, if there is one; version 0 has no directory of the vote. Raises InputError."""
     if file is None:
         return None
     state: QuorumState = _QUORUM_STATE.read(Fields.of(file, where))

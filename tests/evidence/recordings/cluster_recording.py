@@ -81,6 +81,7 @@ class Cluster:
             "hw": -1,
             "voters": self.voters,
             "votersOffset": -1,
+            "deadlines": {},
             "kraftVersion": 1,
             "isVoter": [node, self.directories[node]] in self.voters,
             **self._end(node),

@@ -49,9 +49,7 @@ def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
 
 
 def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
-    """Notes before which the judge found no violation that the recorder watches, and those that the trace
-    lacks.
-    """
+    """Notes without a violation before them that the recorder watches, and those that the trace lacks."""
     first = min((found.seq for found in findings if found.property in WATCHED), default=None)
     notes = recording.notes
     remarks = [Remark(seq, json.dumps(note)) for seq, note in notes.items() if first is None or seq < first]
@@ -245,9 +243,7 @@ def _last_known(step: Step) -> int:
 
 
 def _remember(step: Step) -> None:
-    """Keep the context for judging later steps: logs at the time of an answer, fetches, and the replicas that
-    have fetched.
-    """
+    """Keep the context for judging later steps: logs at the time of an answer, and fetches."""
     run, replica, event, after = step.run, step.replica, step.event, step.after
     for sent in event.sent:
         if sent.api == "Fetch" and not sent.is_request:

@@ -37,9 +37,7 @@ class Findings:
         *,
         hazard: bool = False,
     ) -> None:
-        """A step of ``node`` violates a property, and perhaps others too; ``before`` is its state until then.
-        Checks of rules alone are for logs.
-        """
+        """A step of ``node``, in the state ``before``, violates a property of recordings, or several."""
         expected = f"; expected {violation.expected}" if violation.expected else ""
         others = tuple(dict.fromkeys(one for one in violation.others if one != node))
         for name in (violation.check, *violation.also):

@@ -25,9 +25,7 @@ def key(replica: int, directory: str) -> Key:
 def state_of(
     state: RecordedState, shown: dict[str, Json], where: str, before: WholeState | None
 ) -> WholeState:
-    """The state in a line's ``s``, which is ``shown`` there. Raises InputError where a replica is no id and
-    directory id.
-    """
+    """The state in a line's ``s``, which is ``shown`` there. Raises InputError for a malformed replica."""
     same = before is not None and shown["voters"] == before.shown["voters"]
     return WholeState(
         role=state.state,
@@ -43,7 +41,7 @@ def state_of(
         kraft_version=state.kraft_version,
         is_voter=state.is_voter,
         progress=state.progress or {},
-        timers=state.deadlines or {},
+        timers=state.deadlines,
         shown=shown,
     )
 
