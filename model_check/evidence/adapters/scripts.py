@@ -51,27 +51,22 @@ def _sequences(name: str) -> tuple[DriveSequence, ...]:
         disk = short_form.parse(common["disks"][group["disk"]], Disk, STYLE, group["disk"], "disk")
         about = replace(identity, quorum_state=QuorumState(EPOCH))
         for title, text in group["sequences"].items():
-            stimuli = (Start(), *_stimuli(text, about, common["paths"]), *AFTERWARDS)
+            where = f"sequences/{name}.toml, {title!r}"
+            stimuli = (Start(), *_stimuli(text, about, common["paths"], where), *AFTERWARDS)
             found.append(DriveSequence(f"script {group['area']}: {title}", KAFKA, identity, disk, stimuli))
     return tuple(found)
 
 
-def _stimuli(text: str, about: Replica, paths: Mapping[str, str]) -> Iterator[Stimulus]:
+def _stimuli(text: str, about: Replica, paths: Mapping[str, str], where: str) -> Iterator[Stimulus]:
     for line in text.splitlines():
+        head, _, rest = line.partition(" ")
         if line in paths:
-            yield from _stimuli(paths[line], about, paths)
+            yield from _stimuli(paths[line], about, paths, where)
+        elif head in ("start", "crash"):
+            yield short_form.parse(line, Start | Crash, STYLE, where, "crash")
+        elif head == "late":
+            late = parse_event(rest, about, where)
+            assert isinstance(late, ResponseReceived)
+            yield LateResponse(late.source, late.response)
         else:
-            yield _stimulus(line, about)
-
-
-@cache
-def _stimulus(line: str, about: Replica) -> Stimulus:
-    head, _, rest = line.partition(" ")
-    if head in ("start", "crash"):
-        local: Start | Crash = short_form.parse(line, Start | Crash, STYLE, "stimulus", "crash")
-        return local
-    if head == "late":
-        late = parse_event(rest, about)
-        assert isinstance(late, ResponseReceived)
-        return LateResponse(late.source, late.response)
-    return parse_event(line, about)
+            yield parse_event(line, about, where)

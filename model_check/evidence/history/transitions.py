@@ -26,19 +26,15 @@ def rows(table: str) -> tuple[spec.Transition, ...]:
     return tuple(row for row in spec.load().table(table) if row.belongs_to(protocol))
 
 
+@lru_cache(maxsize=4096)
 def legal(tables: tuple[str, ...], old: str, new: str, step: int, members: frozenset[str]) -> bool:
     """Whether one of ``tables`` has a change from role ``old`` to ``new``.
 
     ``step`` is the epoch after minus the epoch before; ``members`` says whether the replica may be a
     ``voter``, an ``observer`` or either, by its own view.
     """
-    return step >= 0 and _legal(tables, old, new, min(step, 2), members)
-
-
-@lru_cache(maxsize=4096)
-def _legal(tables: tuple[str, ...], old: str, new: str, step: int, members: frozenset[str]) -> bool:
-    changes = {0: {"same"}, 1: {"larger", "plus-one"}, 2: {"larger"}}[step]
-    return any(
+    changes = {0: {"same"}, 1: {"larger", "plus-one"}}.get(step, {"larger"})
+    return step >= 0 and any(
         (row.from_state, row.to_state) == (old, new)
         and row.epoch in changes
         and (row.role == "any" or row.role in members)

@@ -13,14 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.cli.main import main
-from kraftcheck.evidence.adapters import files
-from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
-from kraftcheck.reference.disk import Disk
+from kraftcheck.evidence.adapters.stimuli import Start
 from kraftcheck.reference.events import Poll
-from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.voters import ReplicaKey, static_voters
 from kraftcheck.support.line_process import shown as show_line
+from tests.evidence.adapters.in_process import write_sequence
 
 NEEDS_PROC = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(),
@@ -62,11 +58,7 @@ SENTENCES = {
 
 @pytest.fixture
 def sequence(tmp_path: Path) -> str:
-    identity = Replica(ReplicaKey(1), static_voters((1, 2, 3)))
-    stimuli = (Start(), Poll())
-    path = tmp_path / "sequence.json"
-    path.write_text(files.dumps(DriveSequence("a start", KAFKA, identity, Disk(), stimuli)))
-    return str(path)
+    return write_sequence(tmp_path / "sequence.json", "a start", Start(), Poll())
 
 
 def drive(*words: str, sequence: str, timeout: str = "5") -> int:
@@ -99,10 +91,8 @@ def test_an_extra_line_that_looks_blank_is_noticed(
     way: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Whichever is read first: the end of the line, or the next question."""
-    identity = Replica(ReplicaKey(1), static_voters((1, 2, 3)))
-    path = tmp_path / "sequence.json"
-    path.write_text(files.dumps(DriveSequence("x", KAFKA, identity, Disk(), (Poll(), Start(), Start()))))
-    assert drive(way, sequence=str(path)) in (1, 2)
+    path = write_sequence(tmp_path / "sequence.json", "x", Poll(), Start(), Start())
+    assert drive(way, sequence=path) in (1, 2)
     error = capsys.readouterr().err
     assert not error or ("kraftcheck: the adapter" in error and error.count("\n") == 1)
 

@@ -17,14 +17,11 @@ from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters import files, wire
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
-from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
+from kraftcheck.evidence.adapters.stimuli import Crash, Start
 from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Poll
 from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.voters import ReplicaKey, static_voters
-from tests.evidence.adapters.in_process import InProcess
+from tests.evidence.adapters.in_process import InProcess, write_sequence
 
 Drive = Callable[..., int]
 Answers = dict[str, Any]
@@ -52,13 +49,10 @@ def unchanged(kind: str, answer: Answers) -> Answers:
 @pytest.fixture
 def drive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Drive:
     """Runs the command on two short sequences with an adapter."""
-    identity = Replica(ReplicaKey(1), static_voters((1, 2, 3)))
-    stimuli = (Start(), Poll(), Crash(), Start(), Poll())
     folder = tmp_path / "sequences"
     folder.mkdir()
     for name in ("one", "two"):
-        sequence = DriveSequence(name, KAFKA, identity, Disk(), stimuli)
-        (folder / f"{name}.json").write_text(files.dumps(sequence))
+        write_sequence(folder / f"{name}.json", name, Start(), Poll(), Crash(), Start(), Poll())
 
     def run(
         *words: str,
