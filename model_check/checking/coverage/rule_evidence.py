@@ -4,7 +4,7 @@ The sources show neither, so a run counts both and keeps them in a file:
 
 * ``model_check/checking/coverage/executed_by_tests.json`` (:mod:`kraftcheck.checking.coverage.index`): the
   rules that decided a step, or another result, of the tests of ``tests/reference`` (random tests aside).
-* ``model_check/checking/coverage/rules_in_production.json``: rule id → the number of steps of recorded runs
+* ``model_check/checking/coverage/rules_in_recorded_runs.json``: rule id → the number of recorded steps
   that it decided and in which Kafka and the reference agree.
 
 ``docs/extending.md`` has the commands that write them.
@@ -28,7 +28,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.validation import problem
 
-PRODUCTION = "rules_in_production.json"
+PRODUCTION = "rules_in_recorded_runs.json"
 F = TypeVar("F", bound="_File")
 MAX_REPORT_BYTES = 2**28
 _Count = Annotated[int, Field(ge=0, le=10**15)]
@@ -81,7 +81,7 @@ def in_tests() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def in_production() -> Production:
+def in_recorded_runs() -> Production:
     """The evidence of recorded runs for each rule. Raises InputError if the file is damaged."""
     file = _read(PRODUCTION, _ProductionFile)
     return Production(tuple(file.runs), file.recorded, file.compared, file.rules)
