@@ -39,7 +39,7 @@ def handle_request(
 
 
 def _request_error(work: Work, request: AddRaftVoterRequest) -> ErrorCode:
-    """The first of the checks, in production's order, that the request does not pass."""
+    """The first of the checks, in the order of Kafka, that the request does not pass."""
     error = epochs.cluster_error(work, request.cluster_id, "ADD-1")
     if error is not ErrorCode.NONE:
         return error
@@ -97,7 +97,7 @@ def handle_api_versions_response(work: Work, source: int, response: ApiVersionsR
     answered = not change.ack_when_committed
     if answered:
         work.by("ADD-13")
-        voter_changes.tell(work, change, ErrorCode.NONE)
+        voter_changes.reply(work, change, ErrorCode.NONE)
     work.update_role(change=replace(change, offset=offset, answered=answered))
 
 

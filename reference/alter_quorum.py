@@ -1,4 +1,4 @@
-"""AlterQuorum: the voters become those that are named, by steps of one voter each (KIP-595, given up).
+"""AlterQuorum: the voters become those that are named, by steps of one voter each (KIP-595, dropped later).
 
 Source: KIP-595 (AlterQuorum, Quorum Change Protocol), KIP-642. The steps:
 :mod:`kraftcheck.reference.voter_assignments`.

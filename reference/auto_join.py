@@ -26,5 +26,5 @@ def handle_answer(work: Work, source: int, error: ErrorCode, settled: ErrorCode)
         epochs.unexpected_error(work, source)
         return
     if not isinstance(work.replica.role, Follower):
-        raise work.die(Fatal(FatalReason.MEMBERSHIP_RESPONSE_AT_NON_FOLLOWER))
+        raise work.exit(Fatal(FatalReason.MEMBERSHIP_RESPONSE_AT_NON_FOLLOWER))
     work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))

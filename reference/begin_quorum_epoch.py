@@ -70,7 +70,7 @@ def acknowledge(work: Work, role: Leader, voter: int) -> None:
     if all(entry.id != voter for entry in role.progress):
         if voter_assignments.may_have_removed(work):
             return
-        raise work.die(Fatal(FatalReason.ACKNOWLEDGED_BY_NON_VOTER, replica=voter), "BEGIN-1")
+        raise work.exit(Fatal(FatalReason.ACKNOWLEDGED_BY_NON_VOTER, replica=voter), "BEGIN-1")
     progress = tuple(
         replace(entry, acknowledged=True) if entry.id == voter else entry for entry in role.progress
     )

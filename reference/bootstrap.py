@@ -24,7 +24,7 @@ FIRST_SERVER = -2
 
 
 class FirstVoters(Enum):
-    """What the format tool is told of the first voters (``--standalone`` …), ``CONFIGURED`` if nothing."""
+    """The option of the format tool for the first voters (``--standalone`` …); ``CONFIGURED``: none."""
 
     CONFIGURED = "none of the three"
     STANDALONE = "--standalone"
@@ -90,7 +90,7 @@ def replica_of(
     max_kraft_version: int = 1,
 ) -> Replica | Problem:
     """What a process is by configuration and formatting, for :func:`kraftcheck.reference.step.start`; or why
-    it does not start. ``formatted`` is ``None`` for a directory that nobody formatted.
+    it does not start. ``formatted`` is ``None`` for a directory that is not formatted.
 
     Voters come from the checkpoint, else from static configuration; bootstrap servers give none.
     """
@@ -143,7 +143,7 @@ def servers_of(config: Config) -> Servers:
 
 def ready_servers(replica: Replica, servers: Servers) -> Servers:
     """The servers of which :class:`kraftcheck.reference.events.Poll` may name one: nothing is awaited from
-    anybody, and the server is not left alone after a failure. Production draws one of them.
+    anybody, and the server is not left alone after a failure. Kafka draws one of them.
     """
     if any(connection.awaiting for connection in replica.connections):
         return Servers((), ("FETCH-33",))

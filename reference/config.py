@@ -1,4 +1,4 @@
-"""Configuration: what a process is told before it starts, what is wrong with it, and how long timers run.
+"""Configuration: what a process is given before it starts, what is wrong with it, and how long timers run.
 
 Steps never read it: timers are events, and voters are part of the replica. A host of the reference takes
 from here when those events happen. Keys, former keys and defaults: ``spec/configs.toml``.
@@ -42,7 +42,7 @@ class ProcessRole(Enum):
 
 
 class Times(Frozen):
-    """The configured times, in ms, with production's defaults."""
+    """The configured times, in ms, with the defaults of Kafka."""
 
     election_timeout: Milliseconds = 1000
     fetch_timeout: Milliseconds = 2000
@@ -123,9 +123,9 @@ class Problem(Frozen):
 
 
 def problems(config: Config) -> tuple[Problem, ...]:
-    """Everything that keeps a process with this configuration from starting; production stops at the first.
+    """Everything that keeps a process with this configuration from starting; Kafka stops at the first.
 
-    Production checks none of the times.
+    Kafka checks none of the times.
     """
     return tuple(_problems(config))
 

@@ -43,7 +43,7 @@ def handle_request(work: Work, request: DescribeQuorumRequest) -> DescribeQuorum
 
 
 def _not_leader(work: Work) -> DescribeQuorumResponse:
-    """The documents say whom to ask instead; production says nothing but the error."""
+    """The documents name the leader to ask instead; Kafka returns nothing but the error."""
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     if work.protocol.quorum_description is QuorumDescription.DOCUMENTS:
         state = work.replica.quorum_state

@@ -66,7 +66,7 @@ def as_found(disk: Disk, *, written_back: bool = True) -> Disk:
     """``disk`` as the next process finds it: an epoch without a record leaves no trace.
 
     ``written_back``: whether what the last process wrote and did not flush is durable by now. Nothing in
-    production makes it so at start-up; the operating system does, some time later.
+    Kafka makes it so at start-up; the operating system does, some time later.
     """
     log = logs.log_of(disk.log.batches, disk.log.start_offset, disk.log.snapshots)
     log = logs.or_newest_snapshot(log)

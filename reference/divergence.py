@@ -1,4 +1,4 @@
-"""How a leader tells a fetcher that their logs part, and how the fetcher understands it.
+"""How a leader reports to a fetcher that their logs diverge, and how the fetcher reads it.
 
 Source: KIP-595 (FetchQuorumRecords; error codes); Kafka: KafkaRaftClient.buildFetchResponse.
 """

@@ -2,7 +2,7 @@
 
 ``Persist``, ``AppendBatch``, ``Truncate``, ``Flush``, ``StoreSnapshot``, ``DeleteBefore`` and
 ``LoadSnapshot`` touch the disk (:mod:`kraftcheck.reference.disk` applies them); ``Send`` and ``Reply`` hand a
-message to the network; the rest tell the host of the replica something.
+message to the network; the rest inform the host of the replica.
 """
 
 from __future__ import annotations

@@ -91,10 +91,10 @@ def _record(work: Work, voter: int, *, granted: bool) -> None:
     assert isinstance(role, Prospective | Candidate)
     election = role.election
     if voter not in election.voters:
-        raise work.die(Fatal(FatalReason.VOTE_FROM_NON_VOTER, replica=voter), "VOTE-22")
+        raise work.exit(Fatal(FatalReason.VOTE_FROM_NON_VOTER, replica=voter), "VOTE-22")
     flips = voter in (election.rejected if granted else election.granted)
     if flips and (isinstance(role, Candidate) or voter == work.replica.id):
-        raise work.die(Fatal(FatalReason.VOTE_CHANGED, replica=voter), "VOTE-22")
+        raise work.exit(Fatal(FatalReason.VOTE_CHANGED, replica=voter), "VOTE-22")
     work.by("VOTE-20" if granted else "VOTE-21")
     yes = set(election.granted) - {voter}
     no = set(election.rejected) - {voter}

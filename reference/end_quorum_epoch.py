@@ -77,23 +77,23 @@ def _response(work: Work, error: ErrorCode) -> EndQuorumEpochResponse:
 
 
 def handle_response(work: Work, source: int, response: EndQuorumEpochResponse) -> None:
-    """A voter knows of the resignation and need not be told again."""
+    """A voter has acknowledged the resignation, and receives no further request."""
     # epoch
     if epochs.handled(work, source, response):
         return
     # decide
     role = work.replica.role
     if not isinstance(role, Resigned):
-        raise work.die(Fatal(FatalReason.END_RESPONSE_AT_NON_RESIGNED, replica=source))
+        raise work.exit(Fatal(FatalReason.END_RESPONSE_AT_NON_RESIGNED, replica=source))
     if source not in work.replica.voters.ids:
-        raise work.die(Fatal(FatalReason.RESIGNATION_ACKNOWLEDGED_BY_NON_VOTER, replica=source))
+        raise work.exit(Fatal(FatalReason.RESIGNATION_ACKNOWLEDGED_BY_NON_VOTER, replica=source))
     # effects
     work.by("END-10")
     work.update_role(unacknowledged=tuple(voter for voter in role.unacknowledged if voter != source))
 
 
 def request_to(work: Work, role: Resigned) -> EndQuorumEpochRequest:
-    """What a resigned leader tells a voter."""
+    """The request that a resigned leader sends to a voter."""
     replica = work.replica
     return EndQuorumEpochRequest(
         epoch=replica.epoch,

@@ -99,7 +99,7 @@ def is_misdirected_at_once(work: Work, key: ReplicaKey | None) -> bool:
 
 
 def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint, ...]) -> None:
-    """Act on somebody's claim that ``leader`` leads ``epoch`` (``None``: only that the epoch exists)."""
+    """Act on a claim that ``leader`` leads ``epoch`` (``None``: only that the epoch exists)."""
     replica = work.replica
     if not _is_consistent(work, epoch, leader):
         fatal = Fatal(
@@ -109,7 +109,7 @@ def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint,
             known_leader=replica.quorum_state.leader,
             known_epoch=replica.epoch,
         )
-        raise work.die(fatal, "EPOCH-8", "BEGIN-8")
+        raise work.exit(fatal, "EPOCH-8", "BEGIN-8")
     if epoch > replica.epoch:
         work.by("EPOCH-3")
         if leader is None:
@@ -209,7 +209,7 @@ def _prospective_follows(work: Work, response: EpochResponse) -> bool:
 def _handle_top_level_error(work: Work, source: int, error: ErrorCode) -> None:
     work.by("RESP-1")
     if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        raise work.die(Fatal(FatalReason.NOT_AUTHORIZED))
+        raise work.exit(Fatal(FatalReason.NOT_AUTHORIZED))
     work.back_off(source)
 
 
@@ -223,7 +223,7 @@ def _handle_partition_error(work: Work, source: int, error: ErrorCode) -> bool:
         work.by("RESP-5", "ID-6")
         return True
     if error is ErrorCode.INVALID_REQUEST:
-        raise work.die(Fatal(FatalReason.INVALID_REQUEST, replica=source), "RESP-5")
+        raise work.exit(Fatal(FatalReason.INVALID_REQUEST, replica=source), "RESP-5")
     return False
 
 

@@ -77,7 +77,7 @@ class BackoffExpired(Unbounded):
 
 
 class FetchWaitExpired(Unbounded):
-    """The Fetch parked for ``source`` has waited its full time."""
+    """The Fetch of ``source`` in purgatory has waited its full time."""
 
     source: NodeId
     correlation: Correlation | None = None
@@ -91,7 +91,7 @@ class Append(Unbounded):
 
 
 class Resign(Unbounded):
-    """The state machine wants the leadership of ``epoch`` given up."""
+    """The state machine requests that the leader of ``epoch`` resigns."""
 
     epoch: Epoch
 

@@ -30,7 +30,7 @@ class FatalReason(Enum):
     # Leaders and epochs.
     CONFLICTING_LEADER = (
         "conflicting-leader",
-        "told that {replica} leads epoch {epoch}, while {known_leader} leads {known_epoch}",
+        "a message says that {replica} leads epoch {epoch}, while {known_leader} leads {known_epoch}",
     )
     LEADER_WITHOUT_ENDPOINTS = "leader-without-endpoints", "the endpoints of leader {replica} are not known"
     ACKNOWLEDGED_BY_NON_VOTER = (
@@ -71,7 +71,7 @@ class FatalReason(Enum):
     )
     DIVERGES_BELOW_HIGH_WATERMARK = (
         "diverges-below-high-watermark",
-        "told to truncate to {offset}, below the high watermark {high_watermark}",
+        "a response says to truncate to {offset}, below the high watermark {high_watermark}",
     )
     TRUNCATES_BELOW_HIGH_WATERMARK = (
         "truncates-below-high-watermark",

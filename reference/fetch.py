@@ -38,7 +38,7 @@ REFUSALS = {
 def handle_request(
     work: Work, source: int, correlation: int | None, request: FetchRequest
 ) -> FetchResponse | None:
-    """Answer a fetch, or park it (``None``) until there is something to tell."""
+    """Answer a fetch, or delay it (``None``) until there is something to report."""
     # validate
     error = epochs.envelope_error(work, request)
     if error is not ErrorCode.NONE:
@@ -132,18 +132,18 @@ def _response(
     )
 
 
-# Parked fetches.
+# Fetches in purgatory.
 
 
 def high_watermark_moved(work: Work) -> None:
-    """A voter change may be complete now, and every parked fetch is answered anew."""
+    """A voter change may be complete now, and every fetch in purgatory is answered anew."""
     voter_changes.settle(work)
     voter_assignments.settle(work)
     _answer(work, work.replica.parked)
 
 
 def answer_parked_below(work: Work, end_offset: int) -> None:
-    """Answer the parked fetches that waited for a record below ``end_offset``."""
+    """Answer the fetches in purgatory that waited for a record below ``end_offset``."""
     _answer(work, tuple(parked for parked in work.replica.parked if parked.request.offset < end_offset))
 
 
@@ -184,7 +184,7 @@ def handle_response(work: Work, source: int, response: FetchResponse) -> None:
         return
     role = work.replica.role
     if not isinstance(role, Follower):
-        raise work.die(Fatal(FatalReason.FETCH_RESPONSE_AT_NON_FOLLOWER), "FETCH-30")
+        raise work.exit(Fatal(FatalReason.FETCH_RESPONSE_AT_NON_FOLLOWER), "FETCH-30")
     if response.partition_error is not ErrorCode.NONE:
         epochs.unexpected_error(work, source)
         return
@@ -209,7 +209,7 @@ def _truncate(work: Work, diverging: logs.EpochEnd) -> None:
     high_watermark = work.replica.high_watermark
     work.by("FETCH-23", "FETCH-24")
     if high_watermark is not None and diverging.offset < high_watermark:
-        raise work.die(
+        raise work.exit(
             Fatal(
                 FatalReason.DIVERGES_BELOW_HIGH_WATERMARK,
                 offset=diverging.offset,
@@ -218,7 +218,7 @@ def _truncate(work: Work, diverging: logs.EpochEnd) -> None:
         )
     offset = logs.truncation_offset(log, diverging)
     if high_watermark is not None and offset < high_watermark:
-        raise work.die(
+        raise work.exit(
             Fatal(FatalReason.TRUNCATES_BELOW_HIGH_WATERMARK, offset=offset, high_watermark=high_watermark)
         )
     work.by("FETCH-25")
@@ -238,7 +238,7 @@ def _append(work: Work, batches: tuple[logs.Batch, ...]) -> None:
         if batch.epoch > work.replica.epoch:
             break
         if batch.base_offset != work.replica.log.end_offset:
-            raise work.die(Fatal(FatalReason.BATCH_BEHIND_GAP, offset=batch.base_offset))
+            raise work.exit(Fatal(FatalReason.BATCH_BEHIND_GAP, offset=batch.base_offset))
         work.emit(AppendBatch(batch))
         work.update(log=logs.append(work.replica.log, batch))
     if work.replica.voters_offset != known:
@@ -255,7 +255,7 @@ def _learn_high_watermark(work: Work, leader_high_watermark: int | None) -> None
         return
     learned = min(work.replica.log.end_offset, leader_high_watermark)
     if current is not None and learned < current:
-        raise work.die(Fatal(FatalReason.HIGH_WATERMARK_FALLS, high_watermark=current, offset=learned))
+        raise work.exit(Fatal(FatalReason.HIGH_WATERMARK_FALLS, high_watermark=current, offset=learned))
     if learned != current:
         work.update(high_watermark=learned)
         work.emit(HighWatermark(learned))

@@ -1,4 +1,4 @@
-"""FindQuorum: any replica tells who leads and who votes, as far as it knows (KIP-595, given up).
+"""FindQuorum: any replica reports the leader and the voters that it knows (KIP-595, dropped later).
 
 Source: KIP-595 (FindQuorum; replication progress timeout for zombie leader).
 """
@@ -21,7 +21,7 @@ def is_known(protocol: Protocol) -> bool:
 
 
 def handle_request(work: Work) -> FindQuorumResponse:
-    """Tell what is known here, whoever asks and whatever the role."""
+    """Reply with what this replica knows, in any role and to any sender."""
     # validate
     replica = work.replica
     if not is_known(work.protocol):
@@ -50,7 +50,7 @@ def request_of(work: Work) -> FindQuorumRequest:
 
 
 def handle_response(work: Work, source: int, response: FindQuorumResponse) -> None:
-    """Follow the leader that is named; without one, ask somebody else after a back-off."""
+    """Follow the leader that is named; without one, ask another replica after a back-off."""
     adopted = _adopt_voters(work, response)
     _find_leader(work, source, response)
     if adopted and work.replica.is_voter and isinstance(work.replica.role, Unattached):
@@ -69,7 +69,7 @@ def _find_leader(work: Work, source: int, response: FindQuorumResponse) -> None:
 
 
 def _adopt_voters(work: Work, response: FindQuorumResponse) -> bool:
-    """A replica that was told no voters takes those of the answer, and is a voter if it is among them."""
+    """A replica without voters takes those of the answer, and is a voter if it is among them."""
     replica = work.replica
     failed = response.error is not ErrorCode.NONE or response.partition_error is not ErrorCode.NONE
     if failed or len(replica.voters) or not len(response.voters):

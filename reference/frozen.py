@@ -52,7 +52,7 @@ def declared_types(kind: type[Frozen]) -> dict[str, Any]:
 
 
 def field_types(kind: type[Frozen]) -> dict[str, Any]:
-    """The fields of a class of values in their order, with what a type checker knows of their types."""
+    """The fields of a class of values in their order, with their types as a type checker sees them."""
     return {name: _plain(declared) for name, declared in declared_types(kind).items()}
 
 

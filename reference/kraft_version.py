@@ -36,13 +36,13 @@ def upgrade(work: Work, event: UpgradeKRaftVersion) -> None:
         work.emit(CallFailed(f"a voter does not support kraft.version {event.version}"))
         return
     if any(voter.key.directory is None for voter in voters.voters):
-        raise work.die(Fatal(FatalReason.VOTER_WITHOUT_DIRECTORY), "KVER-5")
+        raise work.exit(Fatal(FatalReason.VOTER_WITHOUT_DIRECTORY), "KVER-5")
     work.by("KVER-5", "VSET-1", "VSET-2")
     voter_changes.append_control(work, (KRaftVersion(event.version), Voters(voters)))
 
 
 def _latest(work: Work, role: Leader) -> int:
-    """The level in force, or the one that is about to be."""
+    """The effective level, or the one that is about to be."""
     queued = [
         record.version for batch in role.pending for record in batch if isinstance(record, KRaftVersion)
     ]

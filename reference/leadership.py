@@ -33,7 +33,7 @@ def accept_append(work: Work, event: Append) -> None:
 
 
 def request_resignation(work: Work, event: Resign) -> None:
-    """The state machine gives up leadership; the next poll acts on it.
+    """The state machine requests to resign; the next poll acts on it.
 
     A call that comes too late, after the epoch or the leadership, counts as fulfilled.
     """

@@ -197,7 +197,7 @@ class RemoveRaftVoterResponse(Unbounded):
 
 
 class UpdateRaftVoterRequest(Unbounded):
-    """UpdateRaftVoter (API 82): a voter tells its leader where it listens and what it supports."""
+    """UpdateRaftVoter (API 82): a voter reports to its leader where it listens and what it supports."""
 
     epoch: Epoch
     voter: ReplicaKey
@@ -235,7 +235,7 @@ class DescribeQuorumRequest(Unbounded):
 
 
 class ReplicaDescription(Unbounded):
-    """What a leader tells of one replica: where its log ends, and the times of KIP-836 by the leader's clock.
+    """What a leader reports of a replica: where its log ends, and the times of KIP-836 by the leader's clock.
 
     ``None`` is -1 on the wire: not known.
     """

@@ -21,7 +21,7 @@ from kraftcheck.reference.replica import (
 )
 from kraftcheck.reference.types import Count, Name
 
-#: How "nobody" looks where a directory id is expected: the zero UUID.
+#: What stands for no replica where a directory id is expected: the zero UUID.
 NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -100,7 +100,7 @@ def _vote(replica: Replica) -> tuple[Metric, ...]:
 
 
 def _of_leader(replica: Replica) -> tuple[Metric, ...]:
-    """Production counts a voter to be added from the request on, before there is a VotersRecord, and does not
+    """Kafka counts a voter to be added from the request on, before there is a VotersRecord, and does not
     count an update of a voter.
     """
     role = replica.role

@@ -1,4 +1,4 @@
-"""Parked fetches that end without being tried again: by time-out, or because leadership is over.
+"""Fetches in purgatory that end without being tried again: by time-out, or with the leadership.
 
 Source: Kafka: ThresholdPurgatory, KafkaRaftClient.handleFetchRequest (completion of the future),
 buildEmptyFetchResponse.
@@ -24,7 +24,7 @@ def error_response(work: Work, error: ErrorCode) -> FetchResponse:
 
 
 def fail_parked(work: Work) -> None:
-    """Leadership is over: send every parked fetcher away."""
+    """Leadership is over: answer every fetch in purgatory with an error."""
     waiting = work.replica.parked
     work.update(parked=())
     for parked in waiting:
@@ -33,7 +33,7 @@ def fail_parked(work: Work) -> None:
 
 
 def expire_parked(work: Work, source: int, correlation: int | None) -> None:
-    """A parked fetch has waited long enough: it gets the answer that was prepared when it arrived."""
+    """A fetch in purgatory has waited long enough: it gets the answer that was prepared when it arrived."""
     for parked in work.replica.parked:
         if parked.source == source and parked.correlation == correlation:
             work.by("FETCH-19")

@@ -191,7 +191,7 @@ def _settles_membership(work: Work, leader: int) -> bool:
 
 
 def _membership_request(work: Work) -> Request | None:
-    """What this replica has to tell its leader about itself, if anything."""
+    """The request by which this replica reports its entry to its leader, if it has to."""
     replica = work.replica
     if replica.is_voter:
         return update_voter.request_of(work) if update_voter.is_needed(replica) else None

@@ -1,4 +1,4 @@
-"""What a leader knows of its voters: their progress, the high watermark, and who is alive.
+"""The voters as their leader knows them: their progress, the high watermark, and which are in contact.
 
 Source: KIP-595 (high watermark), KIP-836 (timestamps), KIP-996 (check quorum); Kafka:
 LeaderState.updateLocalState, updateReplicaState, maybeUpdateHighWatermark,
@@ -145,8 +145,8 @@ def _is_caught_up(work: Work, offset: int, leader_end: int) -> bool:
 def count_contact(work: Work, key: ReplicaKey) -> None:
     """Check quorum: a majority heard from in time keeps the leader in office.
 
-    Observers are not counted. But whoever is heard from, the count is taken anew: a voter set that has
-    become smaller may need no more than those heard from before, and a single voter needs nobody.
+    Observers are not counted. But on a fetch of any replica the count is taken anew: a voter set that has
+    become smaller may need no more than those heard from before, and a single voter needs no other.
     """
     if not work.protocol.counts_contacts:
         return
@@ -168,7 +168,7 @@ def count_contact(work: Work, key: ReplicaKey) -> None:
 def advance_high_watermark(work: Work) -> bool:
     """Adopt the largest offset that a majority holds, once a record of the own epoch is among it.
 
-    Whether it moved; parked fetches must then be answered.
+    Whether it moved; fetches in purgatory must then be answered.
     """
     replica = work.replica
     role = replica.role

@@ -107,7 +107,7 @@ class QuorumDescription(Enum):
 
 
 class VoterChanges(Enum):
-    """How voters change: by KIP-853, in force on append, or by AlterQuorum (KIP-595), in force on commit."""
+    """How voters change: by KIP-853, effective on append, or by AlterQuorum (KIP-595), on commit."""
 
     KIP853 = "kip853"
     ALTER_QUORUM = "alterquorum"
@@ -128,14 +128,14 @@ class Discovery(Enum):
 
 
 class DivergenceAnswer(Enum):
-    """How a leader tells a fetcher where their logs part: beside error NONE, or as an error (KIP-595)."""
+    """How a leader reports where the log of a fetcher diverges: with error NONE, or as an error (KIP-595)."""
 
     DIVERGING_EPOCH = "diverging-epoch"
     OFFSET_OUT_OF_RANGE = "offset-out-of-range"
 
 
 class HandOver(Enum):
-    """Who is told EndQuorumEpoch, and how long it waits: all by rank, all at random, or only the best log."""
+    """Which voters receive EndQuorumEpoch, and wait: all by rank, all at random, or only the best log."""
 
     PREFERRED_LIST = "preferred-list"
     BROADCAST_JITTER = "broadcast-jitter"
@@ -161,7 +161,7 @@ class ClusterId(Enum):
 class Protocol(Frozen):
     """One protocol variant. ``fetch_max_batches`` bounds a Fetch response (``None``: no bound);
     ``fetch_max_wait_ms`` is how long a fetcher lets the leader park its request (0: not at all);
-    ``fetch_timeout_ms`` matters only where events carry clock readings; ``request_timeout_ms`` is only told
+    ``fetch_timeout_ms`` matters only where events carry clock readings; ``request_timeout_ms`` is only sent
     to the leader that is asked for a change of the voter set. ``fetch_snapshot_max_bytes`` is how much of a
     snapshot a fetcher asks for at a time.
     """
@@ -199,7 +199,7 @@ class Protocol(Frozen):
         return self.check_quorum or self.zombie_leader is not ZombieLeader.NONE
 
 
-#: Production, check by check.
+#: Apache Kafka, check by check.
 KAFKA = Protocol()
 
 #: The documents as written, the newest one winning.

@@ -80,7 +80,7 @@ class Follower(Frozen):
 
 
 class Progress(Frozen):
-    """What a leader knows of a replica's log. Times are clock readings in ms, ``None`` where unknown.
+    """The log of a replica as its leader knows it. Times are clock readings in ms, ``None`` where unknown.
 
     ``key`` is that of the voter set for a voter, that of its fetches for an observer.
     ``leader_end_offset`` is the leader's own end offset at the replica's last fetch (KIP-836); ``caught_up``:
@@ -173,7 +173,7 @@ class Leader(Frozen):
 
 
 class Resigned(Frozen):
-    """Led this epoch and gave up: tells the voters until its election timer expires."""
+    """Led this epoch and resigned: it informs the voters until its election timer expires."""
 
     unacknowledged: Ascending[ReplicaId]
     preferred_successors: InSequence[ReplicaKey] = ()
@@ -206,7 +206,7 @@ class Replica(Frozen):
     can_become_voter: whether the process has the controller role; such a replica flushes what it fetches.
     auto_join: whether such a replica makes itself a voter (controller.quorum.auto.join.enable).
     max_kraft_version: the largest level of kraft.version that the process supports.
-    assignment_offset: where the voter assignment in force is in the log, -1 without one (KIP-595); volatile.
+    assignment_offset: where the effective voter assignment is in the log, -1 without one (KIP-595); volatile.
     """
 
     key: ReplicaKey
@@ -237,9 +237,9 @@ class Replica(Frozen):
 
     @property
     def voters(self) -> VoterSet:
-        """The voter set in force: the latest in the log, committed or not, else the bootstrap one.
+        """The effective voter set: the latest in the log, committed or not, else the bootstrap one.
 
-        Voter assignments (KIP-595) are in force once they are known to be committed.
+        Voter assignments (KIP-595) are effective once they are known to be committed.
         """
         if self.assignment_offset >= 0:
             return self._assigned_voters()
@@ -253,7 +253,7 @@ class Replica(Frozen):
 
     @property
     def voters_offset(self) -> int:
-        """The offset of the voter set in force; -1 for the bootstrap one."""
+        """The offset of the effective voter set; -1 for the bootstrap one."""
         return self.log.voter_sets[-1][0] if self.log.voter_sets else -1
 
     @property

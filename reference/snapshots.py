@@ -40,7 +40,7 @@ def create(work: Work, event: CreateSnapshot) -> None:
     end, epoch = event.id.end_offset, event.id.epoch
     work.by("SNAP-1")
     if end < log.start_offset:
-        # Production notes that and creates none; the state machine is not told.
+        # Kafka logs that and creates none; the state machine is not informed.
         return
     if committed is None or end > committed:
         work.emit(CallFailed(f"no snapshot can end at {end}: the log is committed up to {committed}"))
@@ -74,7 +74,7 @@ def _is_at_boundary(log: logs.Log, offset: int) -> bool:
 
 
 def control_records(replica: Replica, end: int) -> tuple[VoterSet | None, int]:
-    """The voter set (``None``: a static one) and kraft.version in force before ``end``."""
+    """The voter set (``None``: a static one) and kraft.version effective before ``end``."""
     versions = [version for offset, version in replica.log.kraft_versions if offset < end]
     kraft_version = versions[-1] if versions else replica.bootstrap_kraft_version
     voters = [known for offset, known in replica.log.voter_sets if offset < end]
@@ -166,7 +166,7 @@ def handle_response(work: Work, source: int, response: FetchSnapshotResponse) ->
         return
     role = work.replica.role
     if not isinstance(role, Follower):
-        raise work.die(Fatal(FatalReason.SNAPSHOT_AT_NON_FOLLOWER), "SNAP-8")
+        raise work.exit(Fatal(FatalReason.SNAPSHOT_AT_NON_FOLLOWER), "SNAP-8")
     id = response.snapshot
     gone = response.partition_error is ErrorCode.SNAPSHOT_NOT_FOUND
     if gone or id is None or id.end_offset < 0 or id.epoch < 0:
@@ -180,7 +180,7 @@ def handle_response(work: Work, source: int, response: FetchSnapshotResponse) ->
     partial = role.fetching_snapshot
     if partial is None or partial != PartialSnapshot(id, response.position):
         fatal = Fatal(FatalReason.SNAPSHOT_NOT_ASKED_FOR, snapshot=id, position=response.position)
-        raise work.die(fatal, "SNAP-8")
+        raise work.exit(fatal, "SNAP-8")
     position = partial.position + response.length
     work.update_role(fetching_snapshot=replace(partial, position=position))
     if position == response.size:
@@ -192,10 +192,10 @@ def _load(work: Work, response: FetchSnapshotResponse) -> None:
     """All bytes are here: the snapshot is the log now, unless the log has got ahead of it."""
     snapshot, log = response.content, work.replica.log
     if snapshot is None or snapshot.id != response.snapshot:
-        raise work.die(Fatal(FatalReason.SNAPSHOT_DIFFERS, snapshot=response.snapshot), "SNAP-9")
+        raise work.exit(Fatal(FatalReason.SNAPSHOT_DIFFERS, snapshot=response.snapshot), "SNAP-9")
     end, epoch = snapshot.id.end_offset, snapshot.id.epoch
     if (epoch, end) <= (log.last_epoch, log.end_offset):
-        raise work.die(Fatal(FatalReason.SNAPSHOT_OLDER_THAN_LOG, snapshot=snapshot.id), "SNAP-9")
+        raise work.exit(Fatal(FatalReason.SNAPSHOT_OLDER_THAN_LOG, snapshot=snapshot.id), "SNAP-9")
     work.by("SNAP-9", "VSET-6")
     work.emit(LoadSnapshot(snapshot))
     work.update(log=logs.reset_to(snapshot), high_watermark=end)

@@ -76,7 +76,7 @@ def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
     if _resumes_candidacy(work, stored):
         work.by("INIT-4", "PERSIST-3")
         if not replica.is_voter:
-            raise work.die(Fatal(FatalReason.CANDIDATE_NOT_VOTER), "STATE-3")
+            raise work.exit(Fatal(FatalReason.CANDIDATE_NOT_VOTER), "STATE-3")
         return Candidate(Election(replica.voters.ids, (replica.id,))), QuorumState(
             stored.epoch, None, replica.key
         )
@@ -97,7 +97,7 @@ def _forgets_directory(replica: Replica, stored: QuorumState) -> bool:
 
 
 def _resumes_candidacy(work: Work, stored: QuorumState) -> bool:
-    """Whether the stored vote is the replica's own; production looks no further (KIP-996 keeps votes)."""
+    """Whether the stored vote is the replica's own; Kafka looks no further (KIP-996 keeps votes)."""
     voted = stored.voted
     if voted is None or not matches(voted, work.replica.key):
         return False

@@ -1,7 +1,7 @@
 """The one entry point: ``step(protocol, replica, event) -> Outcome``.
 
-A step is what production does between two rounds of its message loop for one event. It never raises for
-anything a peer, a disk or a clock may do: where production throws and the process dies, the outcome ends
+A step is what Kafka does between two rounds of its message loop for one event. It never raises for
+anything a peer, a disk or a clock may do: where Kafka throws and the process exits, the outcome ends
 with the effect ``Fatal``.
 """
 
@@ -74,13 +74,13 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Follower, Replica
 from kraftcheck.reference.types import InSequence, Name
-from kraftcheck.reference.work import ProcessDied, Work
+from kraftcheck.reference.work import ProcessExited, Work
 
 
 class Outcome(Frozen):
     """What a step did: the replica afterwards, the effects in order, and the rules that decided, in order.
 
-    If the last effect is ``Fatal`` the process is gone; ``replica`` then shows it as it died.
+    If the last effect is ``Fatal`` the process is gone; ``replica`` then shows its last state.
     """
 
     replica: Replica
@@ -89,7 +89,7 @@ class Outcome(Frozen):
 
     @property
     def fatal(self) -> Fatal | None:
-        """The effect with which the process ended, if it died, or ``None``."""
+        """The effect with which the process exited, or ``None``."""
         last = self.effects[-1] if self.effects else None
         return last if isinstance(last, Fatal) else None
 
@@ -99,8 +99,8 @@ def step(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     work = Work(protocol, replica, getattr(event, "now", None))
     try:
         _dispatch(work, event)
-    except ProcessDied as death:
-        work.emit(death.fatal)
+    except ProcessExited as ended:
+        work.emit(ended.fatal)
     return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
 
 
@@ -113,8 +113,8 @@ def start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
     work = startup.begin(protocol, identity, disk)
     try:
         startup.initialize(work)
-    except ProcessDied as death:
-        work.emit(death.fatal)
+    except ProcessExited as ended:
+        work.emit(ended.fatal)
     return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
 
 
@@ -221,6 +221,6 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
     elif isinstance(response, ApiVersionsResponse):
         add_voter.handle_api_versions_response(work, event.source, response)
     elif isinstance(response, DescribeQuorumResponse):
-        raise work.die(Fatal(FatalReason.UNEXPECTED_DESCRIPTION))
+        raise work.exit(Fatal(FatalReason.UNEXPECTED_DESCRIPTION))
     else:
         raise TypeError(f"not a response: {response!r}")

@@ -1,7 +1,7 @@
 """The legal transitions: one function each, and the only places that build a role.
 
 Durable transitions write the quorum-state file before the role changes, memory transitions do not
-(PERSIST-6). A transition that production refuses with an exception kills the process here as well.
+(PERSIST-6). A transition that Kafka refuses with an exception ends the process here as well.
 
 Source: KIP-996 (QuorumState changes); Kafka: QuorumState.transitionTo*, durableTransitionTo,
 memoryTransitionTo.
@@ -88,7 +88,7 @@ def role_name(role: Role) -> str:
 
 def _require(work: Work, allowed: bool, fatal: Fatal, *rules: str) -> None:
     if not allowed:
-        raise work.die(fatal, *rules)
+        raise work.exit(fatal, *rules)
 
 
 def _name_rule(work: Work, source: str, target: str) -> None:
@@ -101,7 +101,7 @@ def _name_rule(work: Work, source: str, target: str) -> None:
         if (source, target) in table:
             work.by(table[source, target])
             return
-    raise work.die(Fatal(FatalReason.ILLEGAL_TRANSITION, source=source, target=target), "TRANS-Forbid-1")
+    raise work.exit(Fatal(FatalReason.ILLEGAL_TRANSITION, source=source, target=target), "TRANS-Forbid-1")
 
 
 def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool) -> None:
@@ -258,7 +258,7 @@ def to_leader(work: Work) -> None:
     replica = work.replica
     role = replica.role
     if not isinstance(role, Candidate) or not is_won(role.election):
-        raise work.die(
+        raise work.exit(
             Fatal(FatalReason.CANNOT_BECOME, source=role_name(role), target="Leader"), "TRANS-Forbid-1"
         )
     _require(work, replica.is_voter, Fatal(FatalReason.OBSERVER_BECOMES_LEADER), "STATE-3")
@@ -295,18 +295,18 @@ def to_resigned(work: Work) -> None:
     replica = work.replica
     role = replica.role
     if not isinstance(role, Leader):
-        raise work.die(Fatal(FatalReason.NOT_LEADER_RESIGNS, source=role_name(role)), "TRANS-Forbid-1")
+        raise work.exit(Fatal(FatalReason.NOT_LEADER_RESIGNS, source=role_name(role)), "TRANS-Forbid-1")
     others = [entry for entry in role.progress if entry.id != replica.id]
     others.sort(key=lambda entry: -1 if entry.end_offset is None else entry.end_offset, reverse=True)
     keys = {voter.key.id: voter.key for voter in replica.voters.voters}
     work.by("RESIGN-1", "RESIGN-2", "PERSIST-6")
     successors = tuple(keys[entry.id] for entry in others if entry.id in keys)
-    told = tuple(voter for voter in replica.voters.ids if voter != replica.id)
+    voters = tuple(voter for voter in replica.voters.ids if voter != replica.id)
     if work.protocol.hand_over is HandOver.SINGLE_SUCCESSOR:
         work.by("END-4")
         successors = successors[:1]
-        told = tuple(key.id for key in successors)
-    resigned = Resigned(unacknowledged=told, preferred_successors=successors)
+        voters = tuple(key.id for key in successors)
+    resigned = Resigned(unacknowledged=voters, preferred_successors=successors)
     parked.fail_parked(work)
     _change(work, resigned, replica.quorum_state, durable=False)
     work.update(high_watermark=None)
@@ -314,7 +314,7 @@ def to_resigned(work: Work) -> None:
     work.forget_requests()
 
 
-# The tally of an election: EpochElection in production.
+# The tally of an election: EpochElection in Kafka.
 
 
 def _own_election(work: Work) -> Election:

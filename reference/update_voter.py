@@ -1,4 +1,4 @@
-"""UpdateRaftVoter: a voter tells its leader where it listens and which kraft.version it supports.
+"""UpdateRaftVoter: a voter reports to its leader where it listens and which kraft.version it supports.
 
 Source: KIP-853 (UpdateRaftVoter); Kafka: KafkaRaftClient.handleUpdateVoterRequest,
 handleUpdateVoterResponse, pollFollowerAsVoter, UpdateVoterHandler.
@@ -102,7 +102,7 @@ def is_needed(replica: Replica) -> bool:
 
 
 def request_of(work: Work) -> UpdateRaftVoterRequest:
-    """What a voter tells its leader."""
+    """The request that a voter sends to its leader."""
     replica = work.replica
     work.by("UPDATE-1")
     entry = replica.own_entry

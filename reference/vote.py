@@ -187,7 +187,7 @@ def request_to(work: Work, voter: int, *, pre_vote: bool) -> VoteRequest:
     """The request that a Prospective or Candidate sends to one voter."""
     replica = work.replica
     if replica.voters.find(voter) is None:
-        raise work.die(Fatal(FatalReason.VOTER_WITHOUT_ENDPOINT, replica=voter))
+        raise work.exit(Fatal(FatalReason.VOTER_WITHOUT_ENDPOINT, replica=voter))
     return VoteRequest(
         epoch=replica.epoch,
         candidate=replica.key,

@@ -1,6 +1,6 @@
-"""Voter assignments (KIP-595, given up): which one is in force, and how a leader gets to the target.
+"""Voter assignments (KIP-595, dropped later): which one is effective, and how a leader gets to the target.
 
-An assignment is in force at a replica once that replica knows it to be committed. A leader appends one only
+An assignment is effective at a replica once that replica knows it to be committed. A leader appends one only
 when the one before has been committed, so of all assignments in a log only the last can be undecided, and a
 replica is never more than one step behind what a majority of its voters may have committed.
 
@@ -17,11 +17,11 @@ from kraftcheck.reference.messages import AlterQuorumResponse
 from kraftcheck.reference.replica import AlteringQuorum, Leader
 from kraftcheck.reference.work import Work
 
-# Which assignment is in force.
+# Which assignment is effective.
 
 
 def learn(work: Work) -> bool:
-    """Take the assignment in force that log and high watermark show to be committed. Whether it is news."""
+    """Take the assignment that log and high watermark show to be committed. Whether it is another one."""
     replica = work.replica
     offsets = [offset for offset, _ in replica.log.assignments]
     if not offsets:
@@ -36,7 +36,7 @@ def learn(work: Work) -> bool:
 
 
 def may_not_be_voter(work: Work) -> bool:
-    """Whether a replica that starts cannot tell that it is a voter: what it knew to be committed is lost."""
+    """Whether a starting replica cannot know that it is a voter: what it knew to be committed is lost."""
     if work.replica.is_voter or not work.replica.log.assignments:
         return False
     work.by("ALTER-16")
@@ -55,14 +55,14 @@ def may_have_removed(work: Work) -> bool:
 
 
 def may_lead_as_removed(work: Work, sender: int) -> bool:
-    """Whether ``sender`` is the known leader, which leads on until it knows that its removal is committed."""
+    """Whether ``sender`` is the known leader, which leads until it knows that its removal is committed."""
     if work.replica.assignment_offset < 0 or sender != work.replica.quorum_state.leader:
         return False
     work.by("ALTER-15")
     return True
 
 
-# What a leader knows of assignments.
+# Assignments of a leader.
 
 
 def latest(work: Work) -> VoterAssignment:
@@ -164,7 +164,7 @@ def _next_step(work: Work, known: VoterAssignment) -> VoterAssignment | None:
 
 
 def _next_to_leave(work: Work, surplus: list[int]) -> int:
-    """The leader last, and before it whoever holds least: it may have failed, and does not help to commit."""
+    """The voter that lags most, and the leader last: the former may have failed and not help to commit."""
     role = work.replica.role
     assert isinstance(role, Leader)
     held = {entry.id: -1 if entry.end_offset is None else entry.end_offset for entry in role.progress}

@@ -43,7 +43,7 @@ def waiting_error(work: Work, *rules: str) -> ErrorCode:
 
 
 def voter_set_error(work: Work, *rules: str) -> ErrorCode:
-    """Why the voter set in force cannot be the base of a change: it is static, or not committed yet."""
+    """Why the effective voter set cannot be the base of a change: it is static, or not committed yet."""
     replica = work.replica
     if replica.kraft_version < 1:
         work.by("KVER-1", *rules)
@@ -105,15 +105,15 @@ def expire(work: Work) -> None:
 
 
 def end(work: Work, error: ErrorCode) -> None:
-    """Nothing is under way any more, and the client that waits is told ``error``."""
+    """Nothing is under way any more, and the client that waits receives ``error``."""
     role = work.replica.role
     assert isinstance(role, Leader)
     if role.change is not None:
         work.update_role(change=None)
-        tell(work, role.change, error)
+        reply(work, role.change, error)
 
 
-def tell(work: Work, change: VoterChange, error: ErrorCode) -> None:
+def reply(work: Work, change: VoterChange, error: ErrorCode) -> None:
     """Answer the request that asked for ``change``, unless that has been done."""
     if isinstance(change, AddingVoter) and not change.answered:
         work.reply(change.source, change.correlation, AddRaftVoterResponse(error))
@@ -126,4 +126,4 @@ def abandon(work: Work, role: Leader) -> None:
     if role.change is not None:
         if not isinstance(role.change, UpdatingVoter):
             work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-6")
-        tell(work, role.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        reply(work, role.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -15,7 +15,7 @@ from kraftcheck.reference.replica import Connection, QuorumState, Replica
 from kraftcheck.reference.voters import ReplicaKey
 
 
-class ProcessDied(Exception):
+class ProcessExited(Exception):
     """Ends a step where Apache Kafka throws; ``fatal`` is then its last effect."""
 
     def __init__(self, fatal: Fatal) -> None:
@@ -61,10 +61,10 @@ class Work:
         """Change fields of the role, which stays the same role."""
         self.replica = replace(self.replica, role=replace(self.replica.role, **changes))
 
-    def die(self, fatal: Fatal, *rules: str) -> ProcessDied:
+    def exit(self, fatal: Fatal, *rules: str) -> ProcessExited:
         """The exception to raise where Apache Kafka throws."""
         self.by(*rules)
-        return ProcessDied(fatal)
+        return ProcessExited(fatal)
 
     # Requests and answers: one outstanding request per node (RESP-7).
 

@@ -62,7 +62,7 @@ def show(
     entry(out, "rules", ", ".join(in_order(target.rules)) or "none", column=_COLUMN)
     entry(out, "properties", ", ".join(concern.properties(target)) or "none", column=_COLUMN)
     entry(out, "mutants", ", ".join(_mutants(target)) or "none", column=_COLUMN)
-    production = evidence.in_production()
+    production = evidence.in_recorded_runs()
     steps = sum(production.rules.get(rule, 0) for rule in target.rules)
     runs = f"{len(production.runs)} recorded runs ('kraftcheck conform RUNS' compares them)"
     entry(
@@ -90,7 +90,7 @@ def as_data(
     target: Target, found: Sequence[Concerned], other: Sequence[str], sources: Sources
 ) -> dict[str, Any]:
     """The same as JSON data, with all checks."""
-    production = evidence.in_production()
+    production = evidence.in_recorded_runs()
     return {
         "functions": sorted(target.functions),
         "rules": in_order(target.rules),

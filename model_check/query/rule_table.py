@@ -56,7 +56,7 @@ class Row:
 def rows() -> tuple[Row, ...]:
     """A row for each rule, in the order of the catalogue. Raises InputError if a file of it is damaged."""
     mutants = catalogue.shipped().values()
-    production = evidence.in_production().rules
+    production = evidence.in_recorded_runs().rules
 
     def row(rule: Rule) -> Row:
         breaking = [mutant for mutant in mutants if rule.id in mutant.rules]
@@ -94,7 +94,7 @@ runs, {compared:,} of {recorded:,} events compared). `kraftcheck rules ID` has t
 
 def as_markdown(table: Sequence[Row]) -> str:
     """The page: counts, gaps, then the rules of each area."""
-    production = evidence.in_production()
+    production = evidence.in_recorded_runs()
     parts = [
         _INTRODUCTION.format(
             runs=len(production.runs), recorded=production.recorded, compared=production.compared

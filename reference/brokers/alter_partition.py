@@ -118,7 +118,7 @@ def _apply(work: ControllerWork, partition: Partition, proposal: PartitionPropos
         replicas = tuple(each for each in partition.replicas if each not in partition.removing)
         leader = leadership.elect(work, (*_present(partition), *replicas), kept)
         wanted = replace(wanted, isr=kept, replicas=replicas, adding=(), removing=(), leader=leader)
-        # Who is no replica any more must not go on as one: a new leader epoch tells it from the others.
+        # A broker that is no replica any more must not go on as one: a new leader epoch distinguishes it.
         if leader != partition.leader or not set(partition.replicas) <= set(replicas):
             wanted = replace(wanted, leader_epoch=partition.leader_epoch + 1)
     if wanted == partition:
@@ -158,7 +158,7 @@ def request_of(work: BrokerWork, changes: tuple[PendingIsr, ...]) -> AlterPartit
 
 
 def lives_of(work: BrokerWork, isr: tuple[int, ...]) -> tuple[int, ...]:
-    """Which life of each member a leader means: what it knows of them when it first asks; -1: any."""
+    """Which process of each member a leader means: the one it knows when it first asks; -1: any."""
     if work.protocol.isr_changes is not IsrChanges.ALTER_PARTITION:
         return ()
     known = {each.broker: each.life for each in work.broker.visible if each.life is not None}
@@ -177,7 +177,7 @@ def may_join(work: BrokerWork, known: PartitionState, fetched: tuple[IsrMember, 
 
 
 def handle_response(work: BrokerWork, node: int, response: AlterPartitionResponse) -> None:
-    """Take the ISRs that are in force. Others stay pending, unless it is said that nothing was applied."""
+    """Take the ISRs that are effective. Others stay pending, unless nothing was applied."""
     # validate
     if not work.answered(Api.ISR):
         return

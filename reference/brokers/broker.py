@@ -58,10 +58,10 @@ class Api(Enum):
 
 
 class PendingIsr(Frozen):
-    """An ISR that was asked for and is not known to be in force, and the epochs of the partition then.
+    """An ISR that was requested and is not known to be effective, and the epochs of the partition then.
 
     ``lives``: which life of each member is meant, in the order of ``isr`` (AlterPartition; -1: any).
-    ``refused``: it was refused, and metadata will say what is in force; it is not asked for again.
+    ``refused``: it was refused, and metadata will show the effective ISR; it is not requested again.
     """
 
     topic: Topic
@@ -77,16 +77,16 @@ class Broker(Frozen):
     """One process of a broker.
 
     ``controller`` is the node it takes for the controller, ``None`` while it looks for it;
-    ``controller_epoch`` the highest it was told of. ``awaiting``: its requests under way, at most one each,
+    ``controller_epoch`` the highest it has received. ``awaiting``: its requests under way, at most one each,
     in the order of :class:`Api`. ``partitions`` and ``visible`` are the metadata that it has, ``pending`` the
-    ISRs that it asked for and of which it does not know what became of them, in the order of its request.
+    ISRs that it requested and whose result it does not know, in the order of its request.
     ``accepted`` counts requests of clients that it has taken and not completed. ``ended``: the process is
     gone.
 
-    KIP-343: ``legacy``: it runs below the inter-broker protocol of the draft. ``wish`` is the state it asks
-    for, ``state`` the one it was given last. ``ticks`` of its clock have passed since it reached the
+    KIP-343: ``legacy``: it runs below the inter-broker protocol of the draft. ``wish`` is the state it
+    requests, ``state`` the one it was given last. ``ticks`` of its clock have passed since it reached the
     controller, ``request_ticks`` since it sent the heartbeat under way; 0 where they do not run.
-    ``superseded``: it was told that another process has its id, and changes no ISR any more.
+    ``superseded``: it has learned that another process has its id, and changes no ISR any more.
 
     KIP-631: ``life``, ``epoch`` (-1: not registered) and ``offset``, the last of the metadata log that it has
     read (-1: none).

@@ -1,4 +1,4 @@
-"""BrokerHeartbeat (KIP-631): a broker lives and wishes to be fenced or shut down, the controller decides.
+"""BrokerHeartbeat (KIP-631): a running broker may request to be fenced or shut down, the controller decides.
 
 Source: KIP-631 (BrokerHeartbeat, The Broker State Machine); Kafka:
 ReplicationControlManager.processBrokerHeartbeat, BrokerHeartbeatManager.calculateNextBrokerState,
@@ -19,7 +19,7 @@ from kraftcheck.reference.frozen import replace
 
 
 class ControlState(Enum):
-    """What the controller makes of a broker: BrokerControlState in production."""
+    """The state of a broker for the controller: BrokerControlState in Kafka."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
@@ -126,7 +126,7 @@ def _note_shutdown(work: ControllerWork, broker: int, following: ControlState) -
 
 
 def send(work: BrokerWork) -> None:
-    """It is time for a heartbeat. A process that starts wishes to stay fenced until it has caught up."""
+    """It is time for a heartbeat. A starting process requests to stay fenced until it has caught up."""
     broker = work.broker
     if broker.epoch < 0 or broker.life is Life.SHUTTING_DOWN or not work.can_send(Api.HEARTBEAT):
         return

@@ -43,7 +43,7 @@ class SessionExpired(Frozen):
 
 
 class Failover(Frozen):
-    """Controller node ``node`` becomes the controller, or nobody is it for a while (``None``)."""
+    """Node ``node`` becomes the controller, or no node is it for a while (``None``)."""
 
     node: ControllerId | None
 
@@ -62,7 +62,7 @@ class RegistrationRemoved(Frozen):
 
 
 class StoreIsrReceived(Frozen):
-    """A legacy broker writes to the store, which is there whoever is the controller (KIP-343)."""
+    """A legacy broker writes to the store, which needs no controller (KIP-343)."""
 
     source: Process
     request: StoreIsrRequest
@@ -76,7 +76,7 @@ class LeaderMoveDue(Frozen):
 
 
 class MetadataDue(Frozen):
-    """``target`` is told the metadata once more (KIP-343), or reads the metadata log to its end (KIP-631)."""
+    """``target`` receives the metadata once more (KIP-343), or reads the metadata log to its end."""
 
     target: Process
 
@@ -140,12 +140,12 @@ class ContactLost(Frozen):
 
 
 class ShutdownWished(Frozen):
-    """Somebody wants the process to shut down, in order."""
+    """A request to shut the process down in order."""
 
 
 class IsrWish(Frozen):
-    """The ISR that a leader wants for a partition. ``fetched``: which life of a member its last fetch said
-    (KIP-903); of members left out it is the one that metadata shows.
+    """The ISR that a leader proposes for a partition. ``fetched``: which process of a member sent its last
+    fetch (KIP-903); of members left out it is the one that metadata shows.
     """
 
     topic: Topic
@@ -155,7 +155,7 @@ class IsrWish(Frozen):
 
 
 class IsrWished(Frozen):
-    """Replicas have fallen behind or caught up, so that their leader wants other ISRs. With these wishes it
+    """Replicas have fallen behind or caught up, so that their leader proposes other ISRs. With them it
     asks again for what is pending; without any it does that alone.
     """
 

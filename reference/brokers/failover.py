@@ -12,7 +12,7 @@ from kraftcheck.reference.brokers.work import ControllerWork
 
 
 def become_active(work: ControllerWork, node: int | None) -> None:
-    """``node`` is the controller from here on, or nobody is."""
+    """``node`` is the controller from here on, or no node is."""
     work.update(active=node, brokers=(), sessions=())
     if node is None:
         return

@@ -85,5 +85,5 @@ def _ticks_since_contact(work: BrokerWork) -> int:
 
 
 def restart_request(work: BrokerWork) -> None:
-    """The heartbeat under way is over, or given up: the time since it was sent says nothing any more."""
+    """The heartbeat under way is answered or abandoned: the time since it was sent says nothing any more."""
     work.update(request_ticks=0)

@@ -97,7 +97,7 @@ def handle_response(work: BrokerWork, node: int, response: IsrChangeResponse) ->
 
 
 def _take(work: BrokerWork, change: PendingIsr) -> None:
-    """Use the new ISR, unless what was told meanwhile is newer than the wish."""
+    """Use the new ISR, unless metadata received meanwhile is newer than the request."""
     known = views.partition_of(work.broker, change.topic, change.index)
     epochs = (change.leader_epoch, change.partition_epoch)
     if known is not None and (known.leader_epoch, known.partition_epoch) == epochs:

@@ -1,4 +1,4 @@
-"""A leader that wants other ISRs: whether it may ask, and the request it asks by.
+"""A leader that proposes other ISRs: whether it may ask, and the request that it sends.
 
 Source: KIP-343 (Initiating ISR Changes), KIP-497; Kafka: DefaultAlterPartitionManager, Partition.
 """

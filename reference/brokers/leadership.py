@@ -1,4 +1,4 @@
-"""Leaders and ISRs of partitions that change with their brokers, at the wish of no leader.
+"""Leaders and ISRs of partitions that change with their brokers, without a request of a leader.
 
 Source: Kafka: ReplicationControlManager.generateLeaderAndIsrUpdates, PartitionChangeBuilder.electAnyLeader.
 """
@@ -14,7 +14,7 @@ from kraftcheck.reference.brokers.work import ControllerWork
 
 
 def leave(work: ControllerWork, broker: int, *, leaves_isr: bool = True) -> None:
-    """A broker can lead nothing any more: others lead, or nobody, and it leaves each ISR that has others."""
+    """A broker can lead nothing any more: another leads, or none, and it leaves each ISR that has others."""
     for partition in work.controller.durable.partitions:
         isr = partition.isr
         if leaves_isr and len(isr) > 1:
@@ -29,7 +29,7 @@ def leave(work: ControllerWork, broker: int, *, leaves_isr: bool = True) -> None
 def come(work: ControllerWork, broker: int) -> None:
     """A broker is active or unfenced again: it leads the partitions without leader that have it in their ISR.
 
-    Production does not ask here whether the broker is on its way out (HBK-7).
+    Kafka does not check here whether the broker is in controlled shutdown (HBK-7).
     """
     for partition in work.controller.durable.partitions:
         if partition.leader is None and broker in partition.isr:

@@ -1,4 +1,4 @@
-"""Whether a request comes from the life of a broker that counts, and whether a broker may be in an ISR."""
+"""Whether a request comes from the current process of a broker, and whether a broker may be in an ISR."""
 
 from __future__ import annotations
 

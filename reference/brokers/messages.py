@@ -41,14 +41,14 @@ class BrokerState(IntEnum):
 
 
 class Process(Frozen):
-    """One process: a broker id and the incarnation that tells it from others with the same id."""
+    """One process: a broker id and the incarnation that distinguishes it from others with the same id."""
 
     broker: BrokerId
     incarnation: Incarnation
 
 
 class MetadataHeartbeatRequest(Frozen):
-    """A broker lives and wishes for a state (KIP-343)."""
+    """A broker is running and requests a state (KIP-343)."""
 
     broker: BrokerId
     incarnation: Incarnation
@@ -56,7 +56,7 @@ class MetadataHeartbeatRequest(Frozen):
 
 
 class MetadataHeartbeatResponse(Frozen):
-    """The state that the controller decided on; ``None`` beside an error."""
+    """The state that the controller decided on; ``None`` with an error."""
 
     error: BrokerErrorCode = BrokerErrorCode.NONE
     state: BrokerState | None = None
@@ -104,14 +104,14 @@ class BrokerRegistrationRequest(Frozen):
 
 
 class BrokerRegistrationResponse(Frozen):
-    """The broker epoch given to the incarnation; -1 beside an error."""
+    """The broker epoch given to the incarnation; -1 with an error."""
 
     error: BrokerErrorCode = BrokerErrorCode.NONE
     epoch: BrokerEpoch = -1
 
 
 class BrokerHeartbeatRequest(Frozen):
-    """A broker lives, has read the metadata log up to ``offset`` and may wish to be fenced or shut down."""
+    """A running broker has read the metadata log up to ``offset``; it may request its fencing or shutdown."""
 
     broker: BrokerId
     epoch: BrokerEpoch
@@ -157,7 +157,7 @@ class AlterPartitionRequest(Frozen):
 
 
 class PartitionResult(Frozen):
-    """What became of a partition; beside an error only the first three fields say something."""
+    """The result for a partition; with an error only the first three fields matter."""
 
     topic: Topic
     index: PartitionIndex
@@ -177,7 +177,7 @@ class AlterPartitionResponse(Frozen):
 
 
 class StoreIsrRequest(Frozen):
-    """A legacy broker writes an ISR into the store itself, on condition that nobody has written since
+    """A legacy broker writes an ISR into the store itself, on condition that no process has written since
     (``partition_epoch`` is the version of the node of the partition)."""
 
     broker: BrokerId
@@ -218,9 +218,9 @@ class PartitionState(Frozen):
 
 
 class MetadataUpdate(Frozen):
-    """What a broker is told: LeaderAndIsr and UpdateMetadata in one, or the metadata log up to ``offset``.
+    """What a broker receives: LeaderAndIsr and UpdateMetadata in one, or the metadata log up to ``offset``.
 
-    ``controller`` is the node that tells, ``controller_epoch`` its epoch. ``offset`` is -1 in the form of
+    ``controller`` is the node that sends it, ``controller_epoch`` its epoch. ``offset`` is -1 in the form of
     KIP-343, which has no metadata log.
     """
 

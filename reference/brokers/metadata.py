@@ -1,6 +1,6 @@
 """How metadata gets from the controller to the brokers.
 
-KIP-343: the controller tells every visible broker what has changed (LeaderAndIsr, UpdateMetadata), and tells
+KIP-343: the controller sends every visible broker what has changed (LeaderAndIsr, UpdateMetadata), and sends
 it again on :class:`~kraftcheck.reference.brokers.events.MetadataDue`. KIP-631: a process reads the metadata
 log itself.
 
@@ -16,8 +16,8 @@ from kraftcheck.reference.brokers.messages import MetadataUpdate, PartitionState
 from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
 
 
-def tell_changes(work: ControllerWork, before: Controller) -> None:
-    """Tell every visible broker, if what it would be told is not what it was before the step (KIP-343)."""
+def send_changes(work: ControllerWork, before: Controller) -> None:
+    """Send metadata to every visible broker, if it is not what it was before the step (KIP-343)."""
     controller = work.controller
     if controller.active is None or not isinstance(controller.durable, Store):
         return
@@ -28,8 +28,8 @@ def tell_changes(work: ControllerWork, before: Controller) -> None:
         work.emit(Tell(target, views.metadata(controller)))
 
 
-def tell(work: ControllerWork, target: Process) -> None:
-    """Tell one process, which has to be visible in the form of KIP-343."""
+def send(work: ControllerWork, target: Process) -> None:
+    """Send metadata to one process, which has to be visible in the form of KIP-343."""
     controller = work.controller
     if controller.active is None:
         return
@@ -57,18 +57,18 @@ def receive(work: BrokerWork, update: MetadataUpdate) -> None:
             return
         work.update(offset=update.offset)
     known = {(each.topic, each.index): each for each in work.broker.partitions}
-    told = {
+    received = {
         (each.topic, each.index): _newer(known.get((each.topic, each.index)), each)
         for each in update.partitions
     }
-    partitions = {**known, **told} if draft else told
+    partitions = {**known, **received} if draft else received
     work.update(visible=update.brokers, partitions=tuple(partitions[name] for name in sorted(partitions)))
     pending_isrs.settle(work)
 
 
-def _newer(known: PartitionState | None, told: PartitionState) -> PartitionState:
+def _newer(known: PartitionState | None, received: PartitionState) -> PartitionState:
     """Of a partition the answer to AlterPartition may have said more than the metadata that is read later."""
     if known is None:
-        return told
-    newer = (told.leader_epoch, told.partition_epoch) > (known.leader_epoch, known.partition_epoch)
-    return told if newer else known
+        return received
+    newer = (received.leader_epoch, received.partition_epoch) > (known.leader_epoch, known.partition_epoch)
+    return received if newer else known

@@ -1,4 +1,4 @@
-"""MetadataHeartbeat (KIP-343): a broker lives and wishes for a state, the controller decides.
+"""MetadataHeartbeat (KIP-343): a broker is running and requests a state, the controller decides.
 
 Source: KIP-343 (Controller Heartbeat, Controller Logic, MetadataHeartbeat).
 """

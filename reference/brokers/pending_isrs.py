@@ -1,7 +1,7 @@
-"""ISR changes that were asked for and are not known to be in force or refused for good.
+"""ISR changes that were requested and are not known to be effective or finally refused.
 
 A request whose answer is lost may have been applied, or be applied later. So its changes stay pending: the
-leader commits by what is in force and what it has asked for, and asks again until an answer or metadata says
+leader commits by the effective ISR and the requested one, and asks again until an answer or metadata says
 what became of them.
 
 Source: Kafka: Partition (PendingPartitionChange, handleAlterPartitionError), DefaultAlterPartitionManager.
@@ -27,7 +27,7 @@ def is_pending(broker: Broker, topic: str, index: int) -> bool:
 
 
 def rule_of(work: BrokerWork) -> str:
-    """The rule about changes of which nobody knows what became of them."""
+    """The rule about changes whose result is not known."""
     return "AISR-6" if work.protocol.isr_changes is IsrChanges.ALTER_PARTITION else "ISR-10"
 
 

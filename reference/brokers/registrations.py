@@ -1,4 +1,4 @@
-"""Registrations in the store, which is there whoever is the controller (KIP-343).
+"""Registrations in the store, which needs no controller (KIP-343).
 
 Source: KIP-343 (Broker Incarnation ID, Compatibility).
 """

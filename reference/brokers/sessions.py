@@ -49,7 +49,7 @@ def fence(work: ControllerWork, broker: int) -> None:
 
 
 def unfence(work: ControllerWork, broker: int) -> None:
-    """Unfence a broker, which may then lead partitions that nobody leads."""
+    """Unfence a broker, which may then lead partitions without a leader."""
     known = views.registration(work.controller, broker)
     assert known is not None
     work.write_registration(replace(known, fenced=False))

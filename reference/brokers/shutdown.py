@@ -12,10 +12,10 @@ from kraftcheck.reference.brokers.messages import BrokerState
 from kraftcheck.reference.brokers.work import BrokerWork
 
 
-def wish(work: BrokerWork) -> None:
-    """Somebody wants the process to shut down."""
+def request(work: BrokerWork) -> None:
+    """A request to shut the process down."""
     if not work.protocol.is_draft:
-        _wish_by_life(work)
+        _request_by_life(work)
     elif work.broker.legacy:
         work.by("CONFIG-15", "COMPAT-5")
         work.update(wish=BrokerState.INACTIVE)
@@ -25,7 +25,7 @@ def wish(work: BrokerWork) -> None:
         work.update(wish=BrokerState.STOPPING)
 
 
-def _wish_by_life(work: BrokerWork) -> None:
+def _request_by_life(work: BrokerWork) -> None:
     work.by("HBK-9")
     if work.broker.life is Life.RUNNING:
         work.update(life=Life.PENDING_CONTROLLED_SHUTDOWN)
@@ -35,7 +35,7 @@ def _wish_by_life(work: BrokerWork) -> None:
 
 
 def proceed(work: BrokerWork) -> None:
-    """A stopping broker of KIP-343 that leads nothing any more wishes to be inactive."""
+    """A stopping broker of KIP-343 that leads nothing any more requests to be inactive."""
     broker = work.broker
     if broker.wish is BrokerState.STOPPING and broker.state is BrokerState.STOPPING and not views.led(broker):
         work.by("BSTATE-9")
@@ -45,7 +45,7 @@ def proceed(work: BrokerWork) -> None:
 def end_if_done(work: BrokerWork) -> None:
     """End once the controller has let the process go and no accepted request is left.
 
-    A legacy process is let go as soon as it wishes to.
+    A legacy process is let go as soon as it requests it.
     """
     broker = work.broker
     if work.protocol.is_draft:

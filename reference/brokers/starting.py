@@ -70,23 +70,23 @@ def running_cluster(
     legacy: Iterable[int] = (),
     node: int = 1,
 ) -> tuple[Controller, tuple[Broker, ...]]:
-    """A controller and its brokers, all of them active or unfenced and told everything."""
+    """A controller and its brokers, all of them active or unfenced and with all metadata."""
     ids, old = tuple(sorted(brokers)), frozenset(legacy)
     controller = first_controller(protocol, partitions, node=node)
     if isinstance(controller.durable, Store):
         controller = _with_active(controller, ids, old)
     else:
         controller = _with_unfenced(controller, ids)
-    told = views.metadata(controller)
+    metadata = views.metadata(controller)
     running = []
     for at, broker in enumerate(ids, start=1):
         process = starting(protocol, Process(broker, at), controller=node, legacy=broker in old)
         process = replace(
             process,
-            controller_epoch=told.controller_epoch,
-            visible=told.brokers,
-            partitions=told.partitions,
-            offset=told.offset,
+            controller_epoch=metadata.controller_epoch,
+            visible=metadata.brokers,
+            partitions=metadata.partitions,
+            offset=metadata.offset,
         )
         if not protocol.is_draft:
             known = views.registration(controller, broker)

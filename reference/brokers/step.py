@@ -110,7 +110,7 @@ def step(
         controller = ControllerWork(protocol, state)
         handlers = _DRAFT_CONTROLLER if isinstance(state.durable, Store) else _SHIPPED_CONTROLLER
         _handler(handlers, event, "an event of this controller")(controller, event)
-        metadata.tell_changes(controller, state)
+        metadata.send_changes(controller, state)
         return ControllerOutcome(controller.controller, tuple(controller.effects), tuple(controller.rules))
     broker = BrokerWork(protocol, state)
     if not state.ended:
@@ -145,7 +145,7 @@ def _write_isr(work: ControllerWork, event: StoreIsrReceived) -> None:
 _CONTROLLER: Handlers = {
     RequestReceived: _answer,
     Failover: lambda work, event: failover.become_active(work, event.node),
-    MetadataDue: lambda work, event: metadata.tell(work, event.target),
+    MetadataDue: lambda work, event: metadata.send(work, event.target),
 }
 _DRAFT_CONTROLLER: Handlers = {
     **_CONTROLLER,
@@ -220,7 +220,7 @@ _BROKER: Handlers = {
     RequestTimedOut: _give_up,
     IsrWished: lambda work, event: isr_wishes.ask(work, event.wishes),
     StoreAnswered: lambda work, event: store_isr.handle_answer(work, event.response),
-    ShutdownWished: lambda work, event: shutdown.wish(work),
+    ShutdownWished: lambda work, event: shutdown.request(work),
     ClientRequest: lambda work, event: clients.request(work),
     ClientRequestDone: lambda work, event: clients.done(work),
 }

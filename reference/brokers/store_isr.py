@@ -14,7 +14,7 @@ from kraftcheck.reference.frozen import replace
 
 
 def handle_write(work: ControllerWork, request: StoreIsrRequest) -> StoreIsrResponse:
-    """Write the node of the partition if it has the version that the writer knows. Nobody asks who it is."""
+    """Write the node of the partition if it has the version that the writer, any process, knows."""
     work.by("COMPAT-1")
     partition = work.partition(request.topic, request.index)
     if partition is None or partition.partition_epoch != request.partition_epoch:

@@ -9,7 +9,7 @@ from kraftcheck.reference.types import Meaning
 BrokerId = Annotated[int, Meaning.NODE]
 #: A node of the controller.
 ControllerId = Annotated[int, Meaning.NODE]
-#: The number that tells one process of a broker from the others (KIP-343).
+#: The number that distinguishes one process of a broker from the others (KIP-343).
 Incarnation = Annotated[int, Meaning.EPOCH]
 #: The offset of a broker's registration in the metadata log (KIP-631); -1: not registered.
 BrokerEpoch = Annotated[int, Meaning.EPOCH]

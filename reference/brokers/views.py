@@ -1,6 +1,6 @@
 """What a controller or a broker shows: which brokers are visible, who may lead, what a broker may serve.
 
-Handlers decide by these functions, and so may whoever judges a state.
+Handlers decide by these functions, and so may any code that judges a state.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def can_lead(controller: Controller, broker: int) -> bool:
 
 
 def metadata(controller: Controller) -> MetadataUpdate:
-    """What the active controller tells of brokers and partitions. There must be one."""
+    """What the active controller sends of brokers and partitions. There must be one."""
     assert controller.active is not None
     durable = controller.durable
     return MetadataUpdate(
@@ -142,7 +142,7 @@ def serves(protocol: BrokerProtocol, broker: Broker) -> bool:
 
 
 def partition_of(broker: Broker, topic: str, index: int) -> PartitionState | None:
-    """What a process knows of a partition."""
+    """A partition as a process knows it."""
     return next(
         (each for each in broker.partitions if each.topic == topic and each.index == index),
         None,

@@ -144,7 +144,7 @@ class BrokerWork(_Rules):
 
     @property
     def own_life(self) -> int:
-        """What tells this process from others with its id: incarnation id or broker epoch (KIP-631)."""
+        """The number of this process among those with its id: incarnation id or broker epoch (KIP-631)."""
         return self.broker.incarnation if self.protocol.is_draft else self.broker.epoch
 
     def can_send(self, api: Api) -> bool:
@@ -168,7 +168,7 @@ class BrokerWork(_Rules):
         return True
 
     def forget(self, api: Api) -> None:
-        """Give up a request under way; its answer will be dropped."""
+        """Abandon a request under way; its answer will be dropped."""
         if self.answered(api):
             self.emit(ForgetRequest(api))
 

@@ -13,11 +13,11 @@ RUNS = {run.name: run for run in recorded_runs()}
 
 
 @pytest.mark.skipif(not RUNS, reason="the rules are counted in recorded runs, and there are none")
-def test_the_rules_in_production_are_up_to_date() -> None:
-    kept = evidence.in_production()
+def test_the_rules_in_recorded_runs_are_up_to_date() -> None:
+    kept = evidence.in_recorded_runs()
     if not set(kept.runs) <= set(RUNS):
         pytest.skip("of the runs in which the rules were counted some are not there")
     found = {rule for name in kept.runs for rule, steps in compare(read(RUNS[name])).rules.items() if steps}
     assert found == set(kept.rules), (
-        "count again; the command is in model_check/checking/coverage/rules_in_production.json"
+        "count again; the command is in model_check/checking/coverage/rules_in_recorded_runs.json"
     )

@@ -11,7 +11,7 @@ from kraftcheck.reference.log import LeaderChange
 from kraftcheck.reference.protocol import KAFKA, CandidateLoss, ProspectiveTimer, Protocol, StateMachine
 from kraftcheck.reference.replica import Follower, Leader, QuorumState, Resigned
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.reference.work import ProcessDied, Work
+from kraftcheck.reference.work import ProcessExited, Work
 from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import Case, ask, check, persisted, table
 
@@ -209,7 +209,7 @@ NODE_3 = parse_replica("follower leader=3").leader_endpoints
 def test_what_is_refused(state: str, transition: Callable[[Work], None]) -> None:
     identity = "" if "id=" in state else "id=1"
     work = Work(KAFKA, parse_replica(f"{state} {identity} epoch=5"))
-    with pytest.raises(ProcessDied):
+    with pytest.raises(ProcessExited):
         transition(work)
 
 

@@ -4,7 +4,7 @@ The sources show neither, so a run counts both and keeps them in a file:
 
 * ``model_check/checking/coverage/executed_by_tests.json`` (:mod:`kraftcheck.checking.coverage.index`): the
   rules that decided a step, or another result, of the tests of ``tests/reference`` (random tests aside).
-* ``model_check/checking/coverage/rules_in_production.json``: rule id → the number of steps of recorded runs
+* ``model_check/checking/coverage/rules_in_recorded_runs.json``: rule id → the number of recorded steps
   that it decided and in which Kafka and the reference agree.
 
 ``docs/extending.md`` has the commands that write them.
@@ -27,12 +27,12 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.validation import problem
 
-PRODUCTION = "rules_in_production.json"
+RECORDED_RUNS = "rules_in_recorded_runs.json"
 MAX_REPORT_BYTES = 2**28
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
-class Production(BaseModel):
+class RecordedRuns(BaseModel):
     """Rules in recorded runs: the runs, the events recorded and compared in them, and rule id → steps."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -69,15 +69,15 @@ def in_tests() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def in_production() -> Production:
+def in_recorded_runs() -> RecordedRuns:
     """The evidence of recorded runs for each rule. Raises InputError if the file is damaged."""
     try:
-        content = (resources.files("kraftcheck.checking.coverage") / PRODUCTION).read_bytes()
-        return Production.model_validate_json(content)
+        content = (resources.files("kraftcheck.checking.coverage") / RECORDED_RUNS).read_bytes()
+        return RecordedRuns.model_validate_json(content)
     except OSError as error:
-        raise InputError(f"{PRODUCTION}: cannot be read ({error.strerror}); restore the file.") from None
+        raise InputError(f"{RECORDED_RUNS}: cannot be read ({error.strerror}); restore the file.") from None
     except ValidationError as error:
-        raise InputError(f"{PRODUCTION}: {problem(error)}; restore the file.") from None
+        raise InputError(f"{RECORDED_RUNS}: {problem(error)}; restore the file.") from None
 
 
 def counted(report: Path) -> str:
@@ -94,7 +94,7 @@ def counted(report: Path) -> str:
         raise InputError(
             f"{report}: {unknown[0][:40]!r} is not a rule of this catalogue; make the report anew."
         )
-    count = f"kraftcheck rules --count REPORT -o model_check/{PRODUCTION}"
+    count = f"kraftcheck rules --count REPORT -o model_check/{RECORDED_RUNS}"
     content = {
         "command": f"kraftcheck conform RUNS --json -o REPORT && {count}",
         "runs": sorted(run.run for run in found.runs),

@@ -163,7 +163,7 @@ def print_rule(out: Console, rule: Rule) -> None:
     unmutated = f"none: {rule.unmutated}" if rule.unmutated else "none"
     entry(out, "mutants", ", ".join(by_rule().get(rule.id, ())) or unmutated)
     entry(out, "tests", ", ".join(_tests(rule)) or "none of the reference")
-    production = evidence.in_production()
+    production = evidence.in_recorded_runs()
     steps = production.rules.get(rule.id, 0)
     entry(
         out,
@@ -191,7 +191,7 @@ def rule_as_json(rule: Rule) -> dict[str, Any]:
         "code": list(citations.in_reference().get(rule.id, ())),
         "mutants": list(by_rule().get(rule.id, ())),
         "tests": _tests(rule),
-        "production": evidence.in_production().rules.get(rule.id, 0),
+        "production": evidence.in_recorded_runs().rules.get(rule.id, 0),
     }
 
 

@@ -32,7 +32,7 @@ from kraftcheck.reference.replica import (
     Unattached,
 )
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
-from kraftcheck.reference.work import ProcessDied, Work
+from kraftcheck.reference.work import ProcessExited, Work
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import short_form
 from kraftcheck.systems.kraft.text.log import COUNTS, Openings, counts_of_log, log_of
@@ -311,7 +311,7 @@ def _opening_records(replica: Replica, granting: tuple[int, ...]) -> tuple[Recor
     work = Work(KAFKA, replace(replica, role=role))
     try:
         transitions.to_leader(work)
-    except ProcessDied:
+    except ProcessExited:
         return (LeaderChange(replica.id, voters, granting),)
     elected = work.replica.role
     assert isinstance(elected, Leader)
