@@ -21,7 +21,7 @@ unexport PYTHONPATH PYTHONHOME PYTEST_ADDOPTS MYPYPATH
 
 # Random tests take the same examples in every run; `make nightly` takes new ones.
 PYTEST := $(RUN) pytest --ignore=tests/recorded
-SEEDED := $(PYTEST) --numprocesses=auto --dist=loadfile --hypothesis-seed=0
+SEEDED := $(PYTEST) --numprocesses=auto --dist=worksteal --hypothesis-seed=0
 KRAFTCHECK := $(VENV)/bin/kraftcheck
 
 # Runs the rest of the line if there is Java; otherwise says loudly that it does not.
@@ -37,7 +37,7 @@ SAY_IF_NO_NODE := command -v node >/dev/null || { \
   echo "NOT RUN: the consumers of tests/vectors in JavaScript (they need Node.js). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: help install check test fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded nightly bench clean
+.PHONY: help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -46,7 +46,7 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 
 check: fast scenarios ## the default suite: fast tests, and the CI scenarios whose result may have changed
 
-test: java lint fast everything slow pairs ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
+test: java lint pytest everything pairs ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
 # Each of these keeps one core busy, so two run at a time; each prints what it says when it ends.
 pairs: $(INSTALLED) $(WITH_SPARK)
@@ -64,6 +64,10 @@ bench: $(INSTALLED) ## measure the engine
 
 fast: $(INSTALLED) ## the fast tests alone
 	$(SEEDED) -m "not slow and not nightly and not spark"
+	@$(SAY_IF_NO_NODE)
+
+pytest: $(INSTALLED) ## the fast and the slow tests
+	$(SEEDED) -m "not nightly and not spark"
 	@$(SAY_IF_NO_NODE)
 
 slow: $(INSTALLED) ## the slow tests alone

@@ -54,6 +54,7 @@ def counts(result: Exploration) -> dict[str, object]:
     return values
 
 
+@pytest.mark.slow
 @MANY
 @given(systems(), st.booleans())
 def test_engine_and_oracle_agree(system: RandomSystem, keep_going: bool) -> None:
@@ -80,12 +81,14 @@ def assert_reduced_as_oracle(system: RandomSystem) -> int:
     return result.skipped
 
 
+@pytest.mark.slow
 @MANY
 @given(systems())
 def test_partial_order_reduction_finds_what_the_oracle_finds(system: RandomSystem) -> None:
     assert_reduced_as_oracle(system)
 
 
+@pytest.mark.slow
 def test_partial_order_reduction_leaves_steps_out() -> None:
     assert sum(assert_reduced_as_oracle(random_system(seed)) > 0 for seed in range(40)) >= 10
 
@@ -119,6 +122,7 @@ def test_results_do_not_depend_on_threads_or_buffers(
     assert counts(one) == counts(tiny)
 
 
+@pytest.mark.slow
 @MANY
 @given(systems(), st.integers(0, 30), st.integers(0, 4))
 def test_limits_are_undetermined(system: RandomSystem, states: int, depth: int) -> None:

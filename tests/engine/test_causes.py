@@ -48,6 +48,7 @@ def naive_causes(ways: list[list[Step]]) -> dict[Cause, tuple[int, int, int]]:
     }
 
 
+@pytest.mark.slow
 @MANY
 @given(st.integers(0, 10_000))
 def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
@@ -66,6 +67,7 @@ def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
         assert best is not None and found[0][1].cost == best.cost
 
 
+@pytest.mark.slow
 @MANY
 @given(st.integers(0, 10_000))
 def test_other_causes_of_longer_counterexamples(seed: int) -> None:
@@ -87,6 +89,7 @@ def test_other_causes_of_longer_counterexamples(seed: int) -> None:
             )
 
 
+@pytest.mark.slow
 @MANY
 @given(st.integers(0, 10_000), st.integers(0, 3))
 def test_a_shrunk_walk_violates_the_same_and_is_no_longer(seed: int, walks: int) -> None:

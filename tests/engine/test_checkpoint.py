@@ -98,6 +98,7 @@ class Stopped:
         return getattr(self._system, name)
 
 
+@pytest.mark.slow
 @examples(25)
 @given(systems(), st.booleans(), st.lists(st.integers(1, 60), min_size=1, max_size=3), st.integers(1, 2))
 def test_ctrl_c_leaves_what_is_complete(
@@ -129,6 +130,7 @@ WRITES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("owner", "name"), WRITES)
 @pytest.mark.parametrize("which", [1, 2, 5, 20])
 def test_a_full_disk_is_told_and_spoils_nothing(
@@ -347,6 +349,7 @@ class Dead(BaseException):
     """The process was killed here."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(0, 36, 3))
 def test_killed_at_any_change_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int

@@ -142,6 +142,7 @@ def check_lasso(graph: Graph, lasso: Lasso, goals: set[int], fairness: list[Fair
     assert satisfied(graph, set(cycle), {step.component for step in lasso.cycle}, fairness)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.data())
 def test_against_brute_force(data: st.DataObject) -> None:
@@ -166,6 +167,7 @@ def test_against_brute_force(data: st.DataObject) -> None:
         check_lasso(graph, longer, goals, fairness)
 
 
+@pytest.mark.slow
 @examples(100)
 @given(st.data())
 def test_one_lasso_of_each_component(data: st.DataObject) -> None:
@@ -313,6 +315,7 @@ def test_out_of_reach_against_networkx(data: st.DataObject) -> None:
         assert found is not None and len(found.stem) == min(reachable)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(systems())
 def test_initial_states_that_one_stands_for(system: RandomSystem) -> None:

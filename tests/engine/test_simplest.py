@@ -64,6 +64,7 @@ def cost(path: list[Step]) -> tuple[int, int, int]:
     return faults, len(set(actors)), switches
 
 
+@pytest.mark.slow
 @MANY
 @given(st.integers(0, 10_000))
 def test_nothing_is_simpler(seed: int) -> None:
@@ -81,6 +82,7 @@ def test_nothing_is_simpler(seed: int) -> None:
             assert found.cost == min(map(cost, ways_to(system, violation)))
 
 
+@pytest.mark.slow
 @MANY
 @given(st.integers(0, 10_000))
 def test_threads_make_no_difference(seed: int) -> None:

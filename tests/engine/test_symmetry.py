@@ -22,6 +22,7 @@ from tests.engine.synthetic import Node, Synthetic
 from tests.examples import examples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bounds",
     [
@@ -62,6 +63,7 @@ def check_against_oracle(system: RandomSymmetric) -> None:
         assert all(confirms(system, each) for each in found.violations)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(systems())
 def test_as_the_oracle_up_to_renaming(system: RandomSymmetric) -> None:
@@ -75,6 +77,7 @@ def test_as_the_oracle_up_to_renaming_often(system: RandomSymmetric) -> None:
     check_against_oracle(system)
 
 
+@pytest.mark.slow
 def test_the_same_on_any_number_of_threads_and_taken_up_again(tmp_path: Path) -> None:
     system = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=3, symmetry=True)
     one, two = explore(system), explore(system, threads=2)

@@ -37,6 +37,7 @@ def ids(system: KRaftSystem) -> list[int]:
     return [identity.id for identity in system.identities]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ("power-loss", "single-voter", "scenario-a-granting-by-log"))
 def test_the_graph_is_the_naive_one(name: str) -> None:
     states = collected(name)

@@ -147,6 +147,7 @@ def test_conditions_on_some_replica() -> None:
     assert messages.sum() == sum(len(states.graph.state(n).messages) == 1 for n in range(states.graph.size))
 
 
+@pytest.mark.slow
 def test_answers_in_words(capsys: Any) -> None:
     assert main(["graph", "scenario-a-granting-by-log", "--shared", "violated"]) == 0
     assert "  timer at 2 (fetch)\n" in capsys.readouterr().out

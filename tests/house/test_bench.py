@@ -20,6 +20,7 @@ FIGURES = {
 MACHINE = {"cores", "load", "processor", "memory", "system", "python", "numba", "numpy"}
 
 
+@pytest.mark.slow
 def test_every_figure_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--quick", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

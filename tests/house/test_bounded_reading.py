@@ -64,6 +64,7 @@ HOSTILE: dict[str, Callable[[Path], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_each_command_refuses_it_at_once(
@@ -108,6 +109,7 @@ def test_a_writer_may_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     os.close(read)
 
 
+@pytest.mark.slow
 def test_a_closed_standard_input_is_bad_input() -> None:
     command = [sys.executable, "-m", "kraftcheck", "trace", "replay", "-"]
     done = subprocess.run(

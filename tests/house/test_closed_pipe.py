@@ -11,6 +11,7 @@ import pytest
 from kraftcheck.support.exit_codes import EXIT_BROKEN_PIPE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "unbuffered"),
     [("step candidate shutdown", "1"), ("simulate single-voter --walks 3", ""), ("rules --help", "")],

@@ -29,6 +29,7 @@ def top(name: str) -> str:
     return name.partition(".")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("package", "allowed"), [("spec", LOWER[1:]), ("reference", ("msgspec", *LOWER))])
 def test_only_the_standard_library_and_lower_layers(package: str, allowed: tuple[str, ...]) -> None:
     wrong = [
@@ -50,6 +51,7 @@ def test_every_package_has_a_layer() -> None:
     assert packages | {"spec", "reference"} == set(LAYERS)
 
 
+@pytest.mark.slow
 def test_packages_import_one_way() -> None:
     wrong = [
         (module, name)

@@ -39,6 +39,7 @@ def test_no_door_lets_a_control_character_out(text: str) -> None:
     assert _is_harmless(str(InputError(text)))
 
 
+@pytest.mark.slow
 @given(st.recursive(TEXTS | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
 def test_json_keeps_what_it_escapes(data: object) -> None:
     text = json_text(data, 1)

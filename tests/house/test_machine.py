@@ -78,6 +78,7 @@ def test_output_without_room(words: str, unbuffered: str) -> None:
     assert sentence_of(done.stderr).startswith("standard output: cannot be written (No space left on device)")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_nothing_can_be_said() -> None:
     with FULL.open("w") as full:
@@ -95,6 +96,7 @@ def test_closed_output() -> None:
     assert sentence_of(done.stderr).startswith("standard output is closed")
 
 
+@pytest.mark.slow
 def test_closed_errors_do_not_get_into_the_output() -> None:
     done = run("step", "candidate", "shutdown", stdout=subprocess.PIPE, **closing(2))
     assert done.returncode == 0 and done.stdout.startswith("\nQuestion")
@@ -102,6 +104,7 @@ def test_closed_errors_do_not_get_into_the_output() -> None:
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.slow
 def test_closed_input() -> None:
     done = run("step", "-", "shutdown", stdout=subprocess.PIPE, stderr=subprocess.PIPE, **closing(0))
     assert done.returncode == 2 and done.stdout == ""
@@ -121,7 +124,9 @@ def test_closed_input() -> None:
         "tlc single-voter",
     ],
 )
-@pytest.mark.parametrize("megabytes", [100, 300, 400, 500, 560])
+@pytest.mark.parametrize(
+    "megabytes", [100, 400, 560, *(pytest.param(n, marks=pytest.mark.nightly) for n in (300, 500))]
+)
 def test_short_memory(words: str, megabytes: int) -> None:
     most = megabytes << 20
     done = run(

@@ -59,6 +59,7 @@ def objects(text: str) -> Iterator[str]:
         begin = end + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "names"), COMMANDS, ids=[line for line, _ in COMMANDS])
 def test_outputs_are_valid(line: str, names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(shlex.split(line)) in (0, 1, 3)

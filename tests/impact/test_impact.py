@@ -86,6 +86,7 @@ def test_methods_and_brokers() -> None:
     assert found and all(name.startswith("brokers/fencing") for name in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -204,6 +205,7 @@ def test_bad_questions_are_one_sentence(arguments: list[str], capsys: pytest.Cap
 NEAREST = "vectors steps/vote-request.json"
 
 
+@pytest.mark.slow
 def test_the_removed_guard_is_noticed_and_the_reference_stays() -> None:
     after, _ = edited(GUARD, "")
     ran = list(run([NEAREST, "scenario scenario-a"], 1, 60.0, {VOTE: after[VOTE]}))
@@ -337,6 +339,7 @@ def test_a_guard_removed_in_a_checkout_is_noticed(checkout: Path) -> None:
 # An edit of one's own.
 
 
+@pytest.mark.slow
 def test_an_own_edit_is_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "my.patch"
     file.write_text(edited(GUARD, "")[1], encoding="utf-8")

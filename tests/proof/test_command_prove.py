@@ -29,6 +29,7 @@ def test_the_list_names_what_can_be_asked_for(capsys: pytest.CaptureFixture[str]
     assert all(name.endswith(":LogMatching") for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "works"),
     [
@@ -55,6 +56,7 @@ def test_where_nothing_changes_nothing_is_claimed(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith("0 of 0 proved in 0.0 s; 1 conjunct speaks of nothing")
 
 
+@pytest.mark.slow
 def test_a_mutant_is_shown_with_its_counterexample(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--mutants", "tell-leader"]) == 0
     out = capsys.readouterr().out

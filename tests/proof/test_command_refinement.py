@@ -10,6 +10,7 @@ from kraftcheck.proof.refinement.expected import EXPECTED
 from kraftcheck.proof.refinement.worker import Mutants
 
 
+@pytest.mark.slow
 def test_a_line_a_scenario_and_what_is_outside(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--refinement", "parity-remove-voters", "finding-removal-before-flush"]) == 0
     first, second, *rest = capsys.readouterr().out.splitlines()
@@ -32,6 +33,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["lacking"] == found["lacking_on_some_way"] == 0 and found["outside"] == {}
 
 
+@pytest.mark.slow
 def test_a_violation_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--refinement", "peer-without-pre-vote-by-flag"]) == 1
     out = capsys.readouterr().out
@@ -54,6 +56,7 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split() == list(EXPECTED.killed)
 
 
+@pytest.mark.slow
 def test_a_mutant_that_survives_is_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def judged(name: str) -> Refinement:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLEAN)
 def test_nothing_is_outside_the_proof(name: str) -> None:
     found = judged(name)
@@ -80,6 +81,7 @@ def test_differences_are_named_and_what_fails_is_behind_them(
     assert all(each.states == 0 and each.after_difference for each in found.broken)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["parity-divergence", "mutants-committed", "diverged-tail"])
 def test_states_that_are_given_have_a_past_in_which_every_conjunct_holds(name: str) -> None:
     found = judged(name)
@@ -101,6 +103,7 @@ def test_a_given_state_that_no_past_explains_is_no_refinement() -> None:
     assert "LeadersHaveMajorities" in {each.conjunct.name for each in found.broken if each.state == 0}
 
 
+@pytest.mark.slow
 def test_a_difference_on_the_way_to_the_initial_state_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A single voter counts its log before it is flushed, here before the first state that is explored."""
     found = judged("grow-and-restart")
@@ -110,6 +113,7 @@ def test_a_difference_on_the_way_to_the_initial_state_is_counted(monkeypatch: py
     assert explored.unexpected == {"unflushed-log-counted"} and not explored.holds
 
 
+@pytest.mark.slow
 def test_followers_take_over_the_voter_sets_of_their_leader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else is elected in this scenario: the followers' voter sets decide nothing."""
     append = fetch._append
@@ -133,6 +137,7 @@ def test_followers_take_over_the_voter_sets_of_their_leader(monkeypatch: pytest.
     assert what.startswith("take-records: brings no voter set, as with the leader; there is: record 4@1")
 
 
+@pytest.mark.slow
 def test_a_step_that_changes_another_replica_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def has_not_fetched(_: KRaftSystem, __: Signal, ___: int, local: Node) -> Node:
         replica = local.replica
@@ -146,6 +151,7 @@ def test_a_step_that_changes_another_replica_is_noticed(monkeypatch: pytest.Monk
     assert found.disturbed > 0 and not found.holds
 
 
+@pytest.mark.slow
 def test_a_request_that_changes_on_its_way_is_outside_the_proof() -> None:
     # The draft of KIP-996: who does not know pre-votes takes the request for one for a vote.
     work = check_refinement(find("peer-without-pre-vote-by-flag"))

@@ -134,6 +134,7 @@ class Structures:
         )
 
 
+@pytest.mark.slow
 @each_system
 def test_conjuncts(system: System) -> None:
     structures, chosen = Structures(system), random.Random(1)
@@ -154,6 +155,7 @@ def test_conjuncts(system: System) -> None:
     assert verdicts == {True, False}
 
 
+@pytest.mark.slow
 @each_system
 def test_guards_and_updates(system: System) -> None:
     structures, chosen = Structures(system), random.Random(2)

@@ -77,6 +77,7 @@ def search_for(
     return search, parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_a_record_is_committed_and_known_to_be(system: System) -> None:
     search, _ = search_for(system, ELECTION + REPLICATION + COMMITMENT + LEARNING, (2, 1, 2, 2))
@@ -98,6 +99,7 @@ def test_every_action_is_in_a_run() -> None:
     assert taken == {action.name for system in SYSTEMS for action in system.actions}
 
 
+@pytest.mark.slow
 def test_a_voter_set_is_changed_and_committed() -> None:
     names = ELECTION + REPLICATION + COMMITMENT + CHANGE
     search, parameters = search_for(CHANGING_VOTERS, names, (2, 2, 2, 3))
@@ -107,6 +109,7 @@ def test_a_voter_set_is_changed_and_committed() -> None:
     assert search.find(120)
 
 
+@pytest.mark.slow
 def test_nobody_is_elected_without_votes() -> None:
     names = [name for name in ELECTION if name not in ("grant-vote", "hear-of-epoch")]
     search, parameters = search_for(FIXED_VOTERS, names, (2, 1, 2, 2))
@@ -186,6 +189,7 @@ def with_sets() -> Search:
     return search
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("taken", "guard", "broken"),
     [

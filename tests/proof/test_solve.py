@@ -19,6 +19,7 @@ def obligation(name: str) -> Obligation:
     )
 
 
+@pytest.mark.slow
 def test_what_holds_is_proved() -> None:
     assert prove(FIXED_VOTERS, obligation("become-leader:SingleLeaderPerEpoch"), 60).verdict is Verdict.PROVED
 
@@ -32,6 +33,7 @@ def test_what_no_small_state_refutes_is_not_proved_for_that() -> None:
     assert prove(FIXED_VOTERS, claim, 2).verdict is Verdict.UNDETERMINED
 
 
+@pytest.mark.slow
 def test_without_the_axiom_on_majorities_two_leaders_are_possible() -> None:
     orders: tuple[Axiom, ...] = tuple(each for each in FIXED_VOTERS.axioms if "ordered" in each.name)
     system = System(
@@ -46,6 +48,7 @@ def test_without_the_axiom_on_majorities_two_leaders_are_possible() -> None:
     assert result.verdict is Verdict.FAILED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "conjunct"),
     [
@@ -60,6 +63,7 @@ def test_a_guard_left_out_makes_a_conjunct_fail(name: str, conjunct: str) -> Non
     assert (result.verdict, result.conjunct) == (Verdict.FAILED, conjunct)
 
 
+@pytest.mark.slow
 def test_a_counterexample_is_small_and_can_be_read() -> None:
     mutant = MUTANTS["grant-vote: without has not voted"]
     result = refute(FIXED_VOTERS, mutant, 60)
@@ -84,6 +88,7 @@ def test_every_needed_part_is_needed(system: System, mutant: Mutant) -> None:
     assert result is not None and result.verdict is Verdict.FAILED
 
 
+@pytest.mark.slow
 def test_a_mutant_that_changes_nothing_survives() -> None:
     """A guard of which the proof makes no use: everything is proved without it."""
     action = next(each for each in FIXED_VOTERS.actions if each.name == "tell-leader")

@@ -67,6 +67,7 @@ def test_a_formula_is_the_same_term_whenever_it_is_built(system: System) -> None
     assert all(one.eq(other) for one, other in zip(*both, strict=True))
 
 
+@pytest.mark.slow
 @each_system
 def test_the_invariant_allows_a_committed_record_among_three_replicas(system: System) -> None:
     state = system.state()
@@ -78,6 +79,7 @@ def test_the_invariant_allows_a_committed_record_among_three_replicas(system: Sy
     assert search.find(60)
 
 
+@pytest.mark.slow
 @each_system
 def test_every_action_has_something_to_prove(system: System) -> None:
     found = {each.action for each in obligations(system) if isinstance(each, Obligation)}

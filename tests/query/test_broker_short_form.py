@@ -49,6 +49,7 @@ def says_something(value: Any) -> bool:
     )
 
 
+@pytest.mark.slow
 @hypothesis_settings
 @given(values_of(STATE))
 def test_every_state_that_is_printed_parses_back(state: Controller | Broker) -> None:
@@ -173,6 +174,7 @@ def ask(form: str, state: Controller | Broker, event: Any) -> None:
         broker_step.answer(FORMS[chosen], after, Tick())
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 399), small_values(EVENT).filter(says_something))
 def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, event: Any) -> None:
@@ -180,6 +182,7 @@ def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, eve
     ask(form, state, event)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(small_values(STATE), st.integers(0, 399), st.sampled_from(sorted(FORMS)))
 def test_any_state_has_an_answer_or_is_refused(state: Any, number: int, form: str) -> None:
@@ -203,6 +206,7 @@ def text_of(which: int) -> st.SearchStrategy[str]:
     return damaged(which) | st.text(max_size=20) | whole
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text_of(1), text_of(2), st.sampled_from([[], ["--protocol", "draft"], ["--protocol", "shipped"]]))
 def test_any_text_gives_an_answer_or_one_sentence(

@@ -150,6 +150,7 @@ def test_what_occurs_in_some_protocols_only() -> None:
     assert occurring("broker-heartbeat-request", SHIPPED, **outside)
 
 
+@pytest.mark.slow
 def test_the_page_shows_rows_that_are_printed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

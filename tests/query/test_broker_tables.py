@@ -40,6 +40,7 @@ ALL = [(form, name) for form, known in BROKER_TABLES.items() for name in known]
 each_table = pytest.mark.parametrize(("form", "name"), ALL, ids=map("-".join, ALL))
 
 
+@pytest.mark.slow
 @each_table
 def test_every_combination_is_in_a_row_and_every_row_is_right(form: str, name: str) -> None:
     table = BROKER_TABLES[form][name]

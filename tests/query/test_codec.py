@@ -29,6 +29,7 @@ CANDIDATE = Replica(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(codec.kinds()))
 def test_every_value_survives_a_round_trip(name: str) -> None:
     @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
@@ -40,6 +41,7 @@ def test_every_value_survives_a_round_trip(name: str) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("union", [Event, Effect])
 def test_unions_survive_a_round_trip(union: Any) -> None:
     @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -156,6 +158,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(JSON)
 def test_noise_is_refused_and_never_more_than_that(data: Any) -> None:

@@ -269,6 +269,7 @@ def is_a_value(event: Event) -> bool:
 PATIENT = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @PATIENT
 @given(values_of(Replica))
 def test_every_replica_reads_back_as_it_was_printed(replica: Replica) -> None:
@@ -308,6 +309,7 @@ def texts(draw: st.DrawFn, forms: Mapping[str, Form]) -> str:
     return " ".join([form.name, *words])
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(texts(REPLICAS))
 def test_what_is_read_of_a_replica_is_printed_and_read_again(text: str) -> None:
@@ -319,6 +321,7 @@ def test_what_is_read_of_a_replica_is_printed_and_read_again(text: str) -> None:
     assert parse_replica(print_replica(replica)) == replica
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(
     st.sampled_from(["follower leader=1 log=3@4,2@5", "leader epoch=5 log=3@4", "unattached"]), texts(EVENTS)

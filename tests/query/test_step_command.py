@@ -55,6 +55,7 @@ def test_rules_can_be_read_in_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert "When an Unattached or Prospective replica without vote" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TABLES, "", "question"])
 def test_it_fits_in_60_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
@@ -167,6 +168,7 @@ def test_a_damaged_file_is_named(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "not UTF-8" in run(capsys, "step", f"@{file}", "shutdown", status=2)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(

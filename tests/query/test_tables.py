@@ -34,6 +34,7 @@ def test_every_combination_is_in_a_row_and_every_row_is_right(name: str, preset:
         assert matching == {decision}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_every_value_of_every_column_occurs(name: str) -> None:
     table = TABLES[name]

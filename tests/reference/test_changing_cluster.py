@@ -234,8 +234,8 @@ class LongReplacement(CompositeCluster):
 
 AlteredCluster.TestCase.settings = runs(60, steps=50)
 CompositeCluster.TestCase.settings = runs(60, steps=50)
-LongAlteration.TestCase.settings = runs(1500, steps=50)
-LongReplacement.TestCase.settings = runs(1500, steps=50)
+LongAlteration.TestCase.settings = runs(300, steps=50)
+LongReplacement.TestCase.settings = runs(300, steps=50)
 TestAlteredCluster = AlteredCluster.TestCase
 TestCompositeCluster = CompositeCluster.TestCase
 TestLongAlteration = pytest.mark.slow(LongAlteration.TestCase)

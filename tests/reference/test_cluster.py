@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -40,6 +40,7 @@ from kraftcheck.reference.protocol import KAFKA, KIP996, Protocol
 from kraftcheck.reference.replica import Candidate, Leader, Prospective, Replica
 from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, matches, static_voters
+from tests.examples import examples
 
 IDS = (1, 2, 3)
 VOTERS = static_voters(IDS)
@@ -351,19 +352,14 @@ class LongRun(Cluster):
     """The same, with more time to find something."""
 
 
-def runs(examples: int, steps: int) -> settings:
-    """So many random runs, of at most so many steps."""
-    return settings(
-        max_examples=examples,
-        stateful_step_count=steps,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+def runs(count: int, steps: int) -> settings:
+    """So many random runs, of at most so many steps; see :func:`tests.examples.examples`."""
+    return settings(examples(count), stateful_step_count=steps)
 
 
 Cluster.TestCase.settings = runs(80, steps=60)
 DocumentCluster.TestCase.settings = runs(80, steps=60)
-LongRun.TestCase.settings = runs(1000, steps=60)
+LongRun.TestCase.settings = runs(250, steps=60)
 TestCluster = Cluster.TestCase
 TestDocumentCluster = DocumentCluster.TestCase
 TestLongRun = pytest.mark.slow(LongRun.TestCase)

@@ -93,6 +93,7 @@ def test_the_newest_version_shows_all(name: str) -> None:
     assert at_version(REQUESTS[name], newest) == REQUESTS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUESTS)
 @given(low=st.integers(0, 20), high=st.integers(0, 20))
 def test_a_request_has_the_highest_version_that_both_support(name: str, low: int, high: int) -> None:

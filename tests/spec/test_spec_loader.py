@@ -139,6 +139,7 @@ DAMAGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damage_is_refused(name: str) -> None:
     wrong = []
@@ -183,6 +184,7 @@ def test_an_empty_reason_of_a_rule_is_refused() -> None:
     assert "ZOMBIE-1: 'uncovered' is empty" in refused(SHIPPED | {"rules/check_quorum.toml": text})
 
 
+@pytest.mark.slow
 def test_a_file_that_is_missing_empty_or_no_toml_is_named() -> None:
     for name, text in SHIPPED.items():
         assert name in refused(SHIPPED | {name: ""})
@@ -225,6 +227,7 @@ def outcome(texts: dict[str, str]) -> Specification | None:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(name=NAMES, data=st.data())
 def test_cutting_out_a_piece_never_confuses_the_loader(name: str, data: st.DataObject) -> None:
@@ -234,6 +237,7 @@ def test_cutting_out_a_piece_never_confuses_the_loader(name: str, data: st.DataO
     outcome(SHIPPED | {name: text[:start] + text[start + length :]})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     name=NAMES, data=st.data(), piece=st.text(alphabet=string.printable + "é≥\x00", min_size=1, max_size=12)
@@ -251,6 +255,7 @@ def line_of(name: str, data: st.DataObject, key: str) -> tuple[list[str], int]:
     return lines, data.draw(st.sampled_from(assignments))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(name=NAMES, data=st.data(), value=VALUES)
 def test_another_value_is_refused_or_means_something_else(name: str, data: st.DataObject, value: str) -> None:
@@ -264,6 +269,7 @@ def test_another_value_is_refused_or_means_something_else(name: str, data: st.Da
     assert found is None or found != load()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(name=NAMES, data=st.data())
 def test_a_dropped_key_is_refused_unless_optional(name: str, data: st.DataObject) -> None:

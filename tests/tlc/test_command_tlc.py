@@ -94,6 +94,7 @@ def test_a_dump_without_our_states_is_a_difference(fake: Path, capsys: pytest.Ca
     assert "budget = <<>>" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dump", ["", "\\xff", "State 1:\n/\\\\ replica = <<\n", "State 1:\n/\\\\ replica = 1\n"]
 )

@@ -21,44 +21,17 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.systems.scenario import find
 from kraftcheck.tlc import states as sets
-from kraftcheck.tlc.compare import Status, Wanted, ask, ask_about_mutant
 from kraftcheck.tlc.follow import Course, Followed, behaviour, configuration_of, follow
 from kraftcheck.tlc.modules import BROKERS_MODULE, Modules
 from kraftcheck.tlc.parse import parse_value
 from kraftcheck.tlc.values import NoFormError, State, text
 from kraftcheck.traces import Trace, json_form
-from tests.tlc.tools import compared, tools
+from tests.tlc.tools import tools
 
 MODULES = Modules()
 slow = partial(pytest.param, marks=pytest.mark.slow)
 #: Without and with changes of the voter set, and violated; the draft of brokers without clocks and with them,
 #: and with a link that is cut; and the shipped form.
-SMALL = (
-    "single-voter",
-    "parity-add-voter",
-    "finding-single-voter-power-loss",
-    "parity-brokers-incarnations",
-    "brokers-serves-delay-1",
-    "parity-brokers-faults",
-    "parity-brokers-shipped-isr",
-    "parity-brokers-shipped-restart",
-    "parity-brokers-shipped-hands-over",
-)
-MUTANTS = (
-    "majority-is-half",
-    "two-changes-at-once",
-    "former-life-accepted",
-    "leader-of-an-earlier-epoch-changes-isrs",
-    "any-proposal-is-an-isr",
-    "fenced-broker-serves",
-    "ends-with-accepted-requests",
-    "given-up-heartbeat-counts-on",
-    "broker-epoch-stays",
-    "unfenced-by-any-heartbeat",
-    "controlled-shutdown-waits-for-nobody",
-    "fenced-member-joins",
-    "session-without-the-offset",
-)
 VIOLATED = "finding-restart-as-candidate"
 VIOLATED_OF_BROKERS = "brokers-timeouts-drift"
 
@@ -136,17 +109,6 @@ def test_every_mutant_is_one_of_the_reference_and_replaces_operators_that_exist(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_small_scenarios_are_the_same(name: str) -> None:
-    found = compared(partial(ask, find(name), MODULES), Wanted(compare_states=20_000))
-    assert found.status is Status.SAME, found.differences
-    if found.checker.verdict == "holds":
-        assert found.states is not None and found.states.common == found.checker.distinct_states
-    else:
-        assert name == "finding-single-voter-power-loss"
-
-
-@pytest.mark.slow
 def test_another_protocol_gives_other_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The comparison notices a difference, and shows it."""
     for path in MODULES.folder.iterdir():
@@ -159,14 +121,6 @@ def test_another_protocol_gives_other_states(tmp_path: Path, capsys: pytest.Capt
     assert "DIFFERS" in out and "only here:" in out and "only in TLC:" in out
     assert "unlike the most similar state of the other side:" in out
     assert all(len(line) < 130 for line in out.splitlines())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MUTANTS)
-def test_mutants_are_killed_by_both(name: str) -> None:
-    found = compared(partial(ask_about_mutant, MODULES.mutants()[name], MODULES), Wanted())
-    assert found.status is Status.SAME, found.differences
-    assert found.checker.violated and found.tlc.violated
 
 
 @pytest.mark.slow
@@ -265,6 +219,7 @@ def test_bad_input_is_told_in_one_sentence(
     assert said in error and error.startswith("kraftcheck: ") and error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_scenarios_with_a_configuration_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tlc", "--list"]) == 0
     everything = capsys.readouterr().out.split()

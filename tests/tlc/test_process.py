@@ -134,6 +134,7 @@ def test_java_that_cannot_be_started(tmp_path: Path) -> None:
         ran(Tools(str(tmp_path / "none"), tmp_path / "jar"))
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_the_whole_process_group(tmp_path: Path) -> None:
     tools = says(tmp_path, "".join(SEARCHED), f"sleep 600 &\necho $! > '{tmp_path}/child'\nwait")
     done = ran(tools, max_seconds=1.0)

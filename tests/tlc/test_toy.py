@@ -43,6 +43,7 @@ def expected() -> list[State]:
     return found
 
 
+@pytest.mark.slow
 def test_counts_depth_and_states() -> None:
     done, dumped = search("Whatever")
     said = done.said
@@ -54,6 +55,7 @@ def test_counts_depth_and_states() -> None:
     assert compared.same and compared.common == 16
 
 
+@pytest.mark.slow
 def test_a_violation_has_the_shortest_behaviour() -> None:
     done, _ = search("Small")
     assert (done.said.violated, done.said.behaviour, done.trouble) == ("Small", 3, None)
@@ -65,6 +67,7 @@ def test_a_module_that_tlc_refuses() -> None:
     assert done.trouble.startswith("Parsing or semantic analysis failed. ") and "line 1" in done.trouble
 
 
+@pytest.mark.slow
 def test_an_expression_without_a_value_is_told() -> None:
     done, _ = search("Whatever", TOY.replace("Len(left) < Most", "Len(left) < None"))
     assert done.trouble is not None and not done.said.success

@@ -39,6 +39,7 @@ def trace_file(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_show(trace_file: str, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     trace = counterexample(UNSTABLE)
@@ -70,6 +71,7 @@ def test_show_refuses(scenario_file: str, capsys: Any, arguments: list[str]) -> 
     assert error.count("\n") == 1 and error.endswith(".\n")
 
 
+@pytest.mark.slow
 def test_replay(trace_file: str, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     assert main(["trace", "replay", trace_file]) == 0
     assert "takes all" in capsys.readouterr().out

@@ -100,6 +100,7 @@ def _is_noticed(data: Any) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_it_was_written_it_is_taken(kind: str) -> None:
     assert replay(json_form.loads(_file(kind))) is None
@@ -121,6 +122,7 @@ def test_every_edit_is_noticed(kind: str, draw: st.DataObject) -> None:
     assert _is_noticed(data), (place, old)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_text_for_people_is_compared(kind: str) -> None:
     """Each leaf that no value of the reference depends on, changed once."""
@@ -133,6 +135,7 @@ def test_every_text_for_people_is_compared(kind: str) -> None:
         assert _is_noticed(data), place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cycle_goes_with_an_eventually_property_alone(kind: str) -> None:
     """A reader who edits the property can make the digest fit."""
@@ -143,6 +146,7 @@ def test_a_cycle_goes_with_an_eventually_property_alone(kind: str) -> None:
             assert _is_noticed({**data, "property": violated, "loop": loop, "digest": digest})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "told"),
     [

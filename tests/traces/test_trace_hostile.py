@@ -43,7 +43,7 @@ def _output(words: list[str]) -> str:
 
 
 @pytest.mark.slow
-@examples(50)
+@examples(15)
 @given(st.sampled_from(TEXTS), HOSTILE, st.booleans())
 def test_no_text_of_a_file_reaches_the_terminal_as_it_is(
     tmp_path: Path, place: Place, text: str, is_key: bool

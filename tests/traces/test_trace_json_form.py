@@ -118,6 +118,7 @@ def test_damage_is_refused_or_harmless(data: dict[str, Any], draw: st.DataObject
         assert terminal.transcript(trace, width, verbose=True)
 
 
+@pytest.mark.slow
 @examples(100)
 @given(st.integers(min_value=0), st.text(max_size=3))
 def test_damaged_text_is_refused_or_harmless(place: int, text: str) -> None:

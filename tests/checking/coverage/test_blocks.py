@@ -140,6 +140,7 @@ def program(body: list[str]) -> str:
     return "\n".join(["c = 'rst'", "def f(x):", "    a = b = 0", *indented(body), "    return a, b, x"])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(BODIES, st.data())
 def test_a_version_that_was_seen_alike_gives_the_same(body: list[str], data: st.DataObject) -> None:

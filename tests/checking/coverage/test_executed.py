@@ -46,6 +46,7 @@ def profiled(name: str) -> set[str]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scenario-a-granting-by-log", "finding-restart-as-candidate"])
 def test_what_ran_is_what_a_profiler_sees(name: str) -> None:
     scenario = find(name)
@@ -81,6 +82,7 @@ def test_recordings_nest_and_put_everything_back() -> None:
     assert majority.__code__ is code
 
 
+@pytest.mark.slow
 def test_a_digest_changes_with_its_function_alone() -> None:
     sources = sources_in(root())
     text = sources["reference/voters.py"]

@@ -53,6 +53,7 @@ def edited(module: str, before: str, after: str) -> Sources:
     return SOURCES.replaced({module: source.replace(before, after)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "slow",
     [False, pytest.param(True, marks=pytest.mark.nightly)],
@@ -76,6 +77,7 @@ def test_a_mutant_that_is_noticed_has_its_scenario_explored_again(slow: bool, tm
     assert missed == []
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "ledger"
     first = explored(path, NAME)
@@ -137,6 +139,7 @@ def voters() -> str:
     return (folder_of(REFERENCE) / "voters.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_all_that_is_imported_for_a_check_is_depended_on() -> None:
     program = (
         "import sys\nfrom kraftcheck.checking.run import check\n"
@@ -150,6 +153,7 @@ def test_all_that_is_imported_for_a_check_is_depended_on() -> None:
     assert ours <= SOURCES.closure()
 
 
+@pytest.mark.slow
 def test_what_runs_while_the_reference_is_imported_counts_as_a_whole() -> None:
     program = (
         "import sys\nran = set()\n"
@@ -170,6 +174,7 @@ def test_a_file_that_changed_meanwhile_is_not_what_was_explored(
     assert explored(tmp_path / "ledger", NAME).kept(find(NAME)) is None
 
 
+@pytest.mark.slow
 def test_what_ran_does_not_depend_on_what_was_explored_before() -> None:
     """In a process of its own, which has imported what `kraftcheck check` imports."""
     program = (
@@ -221,6 +226,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "ledger").exists()
 
 
+@pytest.mark.slow
 def test_large_scenarios_are_left_out_unless_they_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,7 @@ MUTANTS = catalogue.shipped()
 every_bug = pytest.mark.parametrize("bug", BUGS.values(), ids=list(BUGS))
 
 
+@pytest.mark.slow
 @every_bug
 def test_a_bug_has_a_mutant_or_says_why_not(bug: Bug) -> None:
     assert bool(bug.mutants()) != bool(bug.outside)

@@ -19,6 +19,7 @@ MUTANTS = catalogue.shipped()
 SCENARIOS = scenario.shipped()
 
 
+@pytest.mark.slow
 def test_every_mutant_applies_and_names_what_there_is() -> None:
     rules = set(spec.load().rules)
     judged = {name: _judged(name) for name in {mutant.scenario for mutant in MUTANTS.values()}}

@@ -66,6 +66,7 @@ def drive(*words: str, sequence: str, timeout: str = "5") -> int:
     return main(["drive", "--adapter", command, "--traces", sequence, "--timeout", timeout])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", SENTENCES)
 def test_each_way_has_its_sentence(
     way: str, sequence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def rules_of(sequences: list[DriveSequence]) -> set[str]:
     return {rule for outcome in outcomes if outcome is not None for rule in outcome.rules}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_sequences() -> None:
     one, other = (generated("mutants-observer").sequences for _ in range(2))
     assert one == other
@@ -74,6 +75,7 @@ def test_a_witness_is_found_for_every_target_of_a_small_system() -> None:
     assert {each.target for each in shown} == targets
 
 
+@pytest.mark.slow
 def test_a_sequence_starts_the_process_and_none_is_out_of_reach() -> None:
     """A prologue leads into every state in which these scenarios begin."""
     found = generated("scenario-a", "mutants-diverged", "zombie-leader")
@@ -120,6 +122,7 @@ def test_what_has_no_form_on_the_wire_is_not_driven(capsys: pytest.CaptureFixtur
     assert "never released" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_traces_are_saved_and_driven_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "saved"
     arguments = ["drive", "--adapter", REFERENCE]
@@ -132,6 +135,7 @@ def test_traces_are_saved_and_driven_again(tmp_path: Path, capsys: pytest.Captur
     assert "UNDETERMINED" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_trace_file_is_driven_for_each_replica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = tmp_path / "trace.json"
     assert main(["trace", "show", "finding-restart-as-candidate", "--path", "0,1,1,1", "--json"]) == 0

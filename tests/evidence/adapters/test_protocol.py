@@ -109,6 +109,7 @@ def test_a_sequence_file_reads_back() -> None:
         assert again == replace(sequence, origin=None)
 
 
+@pytest.mark.slow
 @given(data=json_values)
 def test_a_sequence_file_of_any_json_is_read_or_refused(data: Any) -> None:
     with pytest.raises(InputError):
@@ -124,6 +125,7 @@ def test_any_line_is_an_answer_or_an_adapter_error(text: str) -> None:
             assert "\n" not in str(error)
 
 
+@pytest.mark.slow
 @given(
     found=effects,
     state=st.dictionaries(st.sampled_from(wire.STATE), json_values, max_size=6),

@@ -62,6 +62,7 @@ def _wrong(report: LogReport, cluster: Cluster) -> list[str]:
     return list(found.elements())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_walk_has_no_problem_and_is_read_whole(release: str, tmp_path: Path) -> None:
     cluster = _cluster(tmp_path, 7, release)
@@ -78,6 +79,7 @@ def test_a_walk_has_no_problem_and_is_read_whole(release: str, tmp_path: Path) -
         assert last[node].high_watermark == replica.high_watermark
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     seed=st.integers(0, 2**32),
@@ -93,7 +95,9 @@ def test_no_walk_has_a_problem(seed: int, release: str, size: int, is_dynamic: b
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(18))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.nightly) for n in range(6, 18))]
+)
 def test_no_long_walk_has_a_problem(seed: int, tmp_path: Path) -> None:
     cluster = _cluster(tmp_path, seed, RELEASES[seed % len(RELEASES)], size=3 + seed % 3)
     _walked(cluster, 1_500)
@@ -107,6 +111,7 @@ def _plantable() -> Iterator[tuple[str, str]]:
         yield check, able[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "release"), [*dict.fromkeys(_plantable())])
 def test_a_fault_planted_in_a_walk_is_found_and_nothing_else(
     check: str, release: str, tmp_path: Path

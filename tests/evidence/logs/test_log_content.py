@@ -127,6 +127,7 @@ def test_compressed_data_that_ends_early_or_is_damaged_is_named(data: st.DataObj
     assert len(damaged) == 1 or back == TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compress", [bz2.compress, lzma.compress, zstandard.compress, gzip.compress])
 def test_a_bomb_is_read_a_piece_at_a_time(compress: Callable[[bytes], bytes]) -> None:
     packed, most = compress(bytes(50_000_000)), 0

@@ -43,6 +43,7 @@ def test_a_legal_history_comes_back_and_is_clean(release: str, data: st.DataObje
     assert release in spans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES[::3])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data(), seed=st.randoms(use_true_random=False))

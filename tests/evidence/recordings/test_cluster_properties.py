@@ -220,6 +220,7 @@ def _places(found: Any) -> list[tuple[Any, Any]]:
     return [place for key, inner in items for place in [(found, key), *_places(inner)]]
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_field_holds_there_is_a_judgement_or_one_sentence(

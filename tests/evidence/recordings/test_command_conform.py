@@ -13,6 +13,7 @@ from kraftcheck.support.errors import InputError
 from tests.evidence.recordings.small_recording import small_recording, write
 
 
+@pytest.mark.slow
 def test_a_folder_stands_for_the_runs_below_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "some" / "run-1", small_recording())
     write(tmp_path / "run-2", small_recording())
@@ -31,6 +32,7 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert "there is no recorded run" in captured.err and captured.out == ""
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_whole_is_not_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "run-1", small_recording())
     (tmp_path / "run-2").mkdir()

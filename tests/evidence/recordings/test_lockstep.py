@@ -95,6 +95,7 @@ def test_a_step_left_out_or_doubled_or_exchanged_is_noticed() -> None:
     assert [what for what, changed in disorders if not is_noticed(changed)] == []
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 @settings(max_examples=80, deadline=None)
 def test_one_wrong_field_is_reported_in_a_small_recording(seed: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kraftcheck.bench.lockstep import figures
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import read
@@ -18,6 +20,7 @@ def test_the_simulated_run_agrees_with_the_reference(tmp_path: Path) -> None:
     assert report.recorded > 500
 
 
+@pytest.mark.slow
 def test_recorded_runs_are_measured_where_there_are_some(tmp_path: Path) -> None:
     run = write(tmp_path / "run", small_recording())
     assert [figure.key for figure in figures([run], rounds=1, seconds=4)] == [

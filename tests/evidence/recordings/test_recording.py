@@ -38,6 +38,7 @@ def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:
         read(folder)
 
 
+@pytest.mark.slow
 @given(st.data())
 @FUZZ
 def test_a_trace_cut_off_anywhere_is_refused(tmp_path: Path, data: st.DataObject) -> None:
@@ -72,6 +73,7 @@ def test_the_summary_must_agree_with_the_trace(tmp_path: Path) -> None:
         read(folder)
 
 
+@pytest.mark.slow
 @given(st.data())
 @FUZZ
 def test_lines_out_of_order_are_refused(tmp_path: Path, data: st.DataObject) -> None:

@@ -127,6 +127,7 @@ def test_json_is_complete() -> None:
     assert "VOTE-8" in data["rulesNeverExercised"]
 
 
+@pytest.mark.slow
 @given(
     name=st.text(max_size=60),
     evidence=st.text(max_size=200),

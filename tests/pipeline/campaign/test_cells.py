@@ -82,6 +82,7 @@ def test_a_limit_leaves_the_verdict_undetermined(caller: int) -> None:
     assert (found["verdict"], found["limit"], found["as_expected"]) == ("undetermined", "max_states", None)
 
 
+@pytest.mark.slow
 def test_a_cell_says_how_far_it_was_judged(caller: int) -> None:
     finding = "finding-restart-as-candidate"
     found = told(cell_of(scenarios=[finding]), caller)
@@ -115,6 +116,7 @@ def test_bounds_that_contradict_the_scenario_make_a_cell_invalid(caller: int) ->
     assert found["verdict"] == "invalid" and "alter" in found["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "verdict", "limit"),
     [

@@ -55,6 +55,7 @@ def test_a_changed_vector_is_contradicted(some: list[dict[str, Any]]) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -111,6 +112,7 @@ def test_malformed_values_differ_in_one_field() -> None:
     assert targets == {*BrokerState}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [KIP343, SHIPPED])
 def test_situations_are_steps_of_the_reference(protocol: Any) -> None:
     words = set()
@@ -123,6 +125,7 @@ def test_situations_are_steps_of_the_reference(protocol: Any) -> None:
     assert ("fences" in words) == ("sends BrokerRegistrationRequest" in words) == (not protocol.is_draft)
 
 
+@pytest.mark.slow
 def test_outcomes_are_told_in_words() -> None:
     found = {
         type(effect): each

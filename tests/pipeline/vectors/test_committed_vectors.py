@@ -34,6 +34,7 @@ def members() -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((entry["file"], each) for each in found)
 
 
+@pytest.mark.slow
 def test_the_reference_does_what_they_say() -> None:
     done = files.check(SET)
     assert done.differences == ()
@@ -130,6 +131,7 @@ def test_brokers_show_each_rule_with_each_outcome_that_malformed_input_leads_to(
     assert shown <= covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", BROKER_AREAS)
 def test_every_rule_of_brokers_has_a_vector(area: str) -> None:
     wanted = {rule for rule in in_broker_steps() if rule.rpartition("-")[0] == area}
@@ -171,6 +173,7 @@ def test_what_is_the_draft_or_what_shipped_is_shown_without_other_switches() -> 
 VALIDATOR = Draft202012Validator(schema())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(SET.rglob("*.json")), ids=lambda path: path.stem)
 def test_every_file_is_valid_by_the_schema(path: Path) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
@@ -252,6 +255,7 @@ def test_a_set_of_another_version_is_refused(tmp_path: Path, consumer: str) -> N
     assert "does not know" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("consumer", "name", "old", "new"),
     [

@@ -100,6 +100,7 @@ def test_what_happens_is_in_a_table() -> None:
     assert [each for each in happened if not rows_of(*each)] == []
 
 
+@pytest.mark.slow
 def test_what_is_in_a_table_happens() -> None:
     happened = {each for world in worlds() for each in world.changes}
     found = {row.id for each in happened for row in rows_of(*each)} | {row for row, _, _ in SELDOM}

@@ -93,6 +93,7 @@ _BUDGETS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @examples(8)
 @given(tables())
 def test_random_scenarios(data: dict[str, Any]) -> None:

@@ -359,6 +359,7 @@ def test_a_link_that_stays_cut_counts(cuts: int, violated: bool) -> None:
     assert found.holds is not violated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "goal", "losses"),
     [

@@ -49,6 +49,7 @@ def test_the_terminal_shows_what_a_golden_file_says() -> None:
     assert all(len(line) <= 100 for line in text.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [72, 80, 90])
 def test_no_word_is_broken_where_a_lane_is_narrow(width: int) -> None:
     trace = trace_of("brokers-isr-without-leader-epoch")
@@ -69,6 +70,7 @@ def test_what_is_durable_says_of_which_form_it_is() -> None:
     assert "durable=metadata-log()" in short_event(first_controller(SHIPPED))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VIOLATED)
 def test_a_file_says_all_and_replays(name: str) -> None:
     trace = trace_of(name)

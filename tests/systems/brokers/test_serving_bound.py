@@ -32,6 +32,7 @@ def scenario(controller: int, broker: int, drift: int) -> BrokerScenario:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("controller", "broker", "bound", "drift"), TIMES)
 def test_the_smallest_bound_is_found(controller: int, broker: int, bound: int, drift: int) -> None:
     found = {"name": "check.serves-at-most", "smallest": bound, "tried": bound, "open": False}

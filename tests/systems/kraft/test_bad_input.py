@@ -131,6 +131,7 @@ def test_too_many_threads(capsys: pytest.CaptureFixture[str]) -> None:
     assert "at most" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -52,11 +52,13 @@ def test_timers_that_are_not_fair_are_not_owed() -> None:
     assert judged.violated and not judged.spent
 
 
+@pytest.mark.slow
 def test_a_cycle_that_owes_no_timer_is_a_violation_whatever_is_spent() -> None:
     for name in ("finding-leader-removal-timed-out", "stray-vote-after-epoch"):
         assert check(shipped()[name]).as_expected
 
 
+@pytest.mark.slow
 def test_no_budget_is_a_smallest_bound_because_it_ends_fairness() -> None:
     scenario = changed("votes-refused-while-fetching")
     (judged,) = check(scenario).judged
@@ -84,6 +86,7 @@ def test_the_first_line_names_the_key(tmp_path: Path, capsys: Any) -> None:
     assert (judged["holds"], judged["spent_budgets"]) == (None, ["budgets.timers"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto-join-settles", "stray-vote-after-epoch"])
 def test_fair_steps_cost_no_other_budgets_than_those_that_are_told(name: str) -> None:
     """Each step that a class asks for, in each state, costs nothing or one of ``budgets_of``."""

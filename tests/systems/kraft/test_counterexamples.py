@@ -91,6 +91,7 @@ def test_causes_are_those_of_the_goal_that_is_missed() -> None:
     assert data["causes"][name][0]["steps"] == len(second.lasso.stem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_no_bound_can_be_smaller(name: str) -> None:
     scenario = find(name)
@@ -148,6 +149,7 @@ def test_smallest_bounds_are_told(capsys: Any) -> None:
     assert data["smallest_bounds"] == {} and data["causes"] == {}
 
 
+@pytest.mark.slow
 def test_smallest_bounds_of_eventually_properties(capsys: Any) -> None:
     command = ["check", "ping-pong-rejecting-always", "--smallest-bounds", "--threads", "1"]
     assert main(command) == 0

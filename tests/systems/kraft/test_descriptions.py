@@ -32,6 +32,7 @@ from tests.systems.kraft.small import changed
 TWO, OBSERVER = ReplicaKey(2), ReplicaKey(9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["describe-quorum", "describe-quorum-observer"])
 def test_the_oracle_finds_the_same(name: str) -> None:
     naive, _ = explore_naively(build(shipped()[name]))

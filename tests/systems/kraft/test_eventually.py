@@ -165,6 +165,7 @@ def test_components_of_a_large_graph_by_networkx_and_by_arrays() -> None:
     assert pairs == expected.max() + 1 == found.max() + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "wanted", "holds"),
     [

@@ -121,6 +121,7 @@ def test_one_state_of_each_orbit_as_the_oracle_finds_them(name: str) -> None:
     assert explore(system).distinct == len(orbits)
 
 
+@pytest.mark.slow
 def test_the_symmetry_of_three_voters_is_close_to_six() -> None:
     result = check(find("three-voters-crash-symmetry"), threads=2)
     assert result.as_expected, result.differences
@@ -184,6 +185,7 @@ def test_what_is_refused_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> 
         check(scenario)
 
 
+@pytest.mark.slow
 def test_any_order_reaches_more_than_the_listed_one() -> None:
     keys = {**CRASH, "budgets__timers": 2}
     listed = explore(build(changed("three-voters-crash", **keys, environment__sends="listed")))

@@ -54,6 +54,7 @@ ORACLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", ORACLE)
 def test_engine_and_oracle_agree(scenario: Scenario) -> None:
     system = build(scenario)
@@ -239,6 +240,7 @@ def test_idle_answers_change_nothing(changes: dict[str, Any]) -> None:
     }
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_the_answer() -> None:
     system = build(changed("three-voters-elect", network__capacity=2, check__goals=[]))
     one, two = (explore(system, threads=threads, limits=Limits(max_depth=30)) for threads in (1, 2))

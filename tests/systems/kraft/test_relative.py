@@ -177,11 +177,13 @@ def test_what_holds_for_any_number_of_elections(name: str, states: int) -> None:
         assert (judged.open_states, judged.states) == (0, states)
 
 
+@pytest.mark.slow
 def test_without_symmetry_epochs_stay_relative(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "split-votes", "--no-symmetry", "--threads", "1"]) == 0
     assert "by a cycle of" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_trace_that_needs_a_larger_bound_has_it() -> None:
     scenario = shipped()["split-votes"]
     (judged,) = check(scenario).judged
@@ -202,6 +204,7 @@ def test_a_wrong_representative_is_found_out() -> None:
         real_path(system, lambda state: first, 0, [first, step.target], [step.path])
 
 
+@pytest.mark.slow
 def test_states_that_are_not_alike_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages that are left out cannot arrive."""
     right = Relative.__call__
@@ -224,6 +227,7 @@ def test_what_relative_epochs_do_not_go_with_is_refused(changes: dict[str, Any])
         build(changed("split-votes", **changes))
 
 
+@pytest.mark.slow
 def test_who_loses_records_in_a_crash_may_get_them_again_one_by_one() -> None:
     """An observer that has not flushed its log may come to lack a part of it: no batch can be left out."""
     wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader"}
@@ -246,6 +250,7 @@ def test_who_loses_records_in_a_crash_may_get_them_again_one_by_one() -> None:
     assert judged.holds and judged.closed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["goal", "when"])
 def test_a_goal_that_names_an_epoch_is_refused(part: str) -> None:
     """The epochs of later leaders become 1 again: each would be the leader of epoch 1 that never leaves."""

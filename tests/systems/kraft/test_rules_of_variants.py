@@ -53,6 +53,7 @@ def test_rules_that_decide_belong_to_the_preset(
     assert strangers(fired) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["removed-voter-disturbs-nobody", "single-voter", "zombie-leader"])
 def test_rules_that_decide_belong_to_the_protocol(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert strangers(fired_in(shipped()[name], monkeypatch)) == set()

@@ -21,6 +21,7 @@ from tests.systems.kraft.small import changed
 CI = [scenario for scenario in shipped().values() if "ci" in scenario.tags]
 
 
+@pytest.mark.slow
 def test_every_scenario_builds() -> None:
     for scenario in shipped().values():
         assert build(scenario).initial_states(), scenario.name

@@ -48,6 +48,7 @@ ALTERING: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "found"), VIOLATED.items())
 def test_what_a_lost_disk_violates(name: str, found: tuple[str, int, int]) -> None:
     exploration = explored(name)
@@ -55,6 +56,7 @@ def test_what_a_lost_disk_violates(name: str, found: tuple[str, int, int]) -> No
     assert (violation.property, violation.depth, exploration.distinct) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "states"), UNSETTLED)
 def test_what_is_never_settled(name: str, states: int) -> None:
     """With composite keys the old key counts until the new one is known to be a voter (C-16)."""
@@ -128,6 +130,7 @@ def test_goals_of_alterations() -> None:
     assert [*assignments.goals((OPENING, WANTED, GROWN, SHRUNK, REACHED))] == ["GoalQuorumAltered"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [0, 1, 2])
 def test_who_asks_for_an_alteration_waits_or_has_one_answer(answers: int) -> None:
     node = build(shipped()["alter-quorum-unknown"]).nodes[0]

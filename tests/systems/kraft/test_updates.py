@@ -67,6 +67,7 @@ def test_no_voter_asks_for_the_entry_that_it_has(moved: bool) -> None:
     assert found == (set() if moved else {names.CHANGE_AS_ASKED})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["endpoints", "versions", "others", "with-version"])
 def test_the_new_entry_is_the_one_that_was_told(part: str) -> None:
     node = _leader()
@@ -91,6 +92,7 @@ def test_the_new_entry_is_the_one_that_was_told(part: str) -> None:
     assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, effects=effects))
 
 
+@pytest.mark.slow
 def test_a_refused_update_leaves_no_trace_and_keeps_nobody_in_office() -> None:
     node = _leader("upgrade-three-voters")
     leader = node.replica
@@ -139,6 +141,7 @@ def test_a_new_voter_holds_the_epoch_in_which_it_was_added() -> None:
     assert judge.holds((leader, (ReplicaKey(2, "d2-2"), 3, 0, nobody)), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "key", "violated"),
     [

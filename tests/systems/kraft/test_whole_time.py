@@ -51,6 +51,7 @@ def test_what_is_asked_of_the_result_is_part_of_it(monkeypatch: pytest.MonkeyPat
     assert result.seconds >= before + 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "most"), [("max_seconds", 1.4), ("max_memory", 10**12)])
 def test_a_limit_ends_the_judging(limit: str, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """However quick the exploration and the graph were."""
