@@ -33,7 +33,7 @@ def become_candidate(work: Work) -> None:
 
 
 def replace_own_leadership(work: Work) -> bool:
-    """Whether a leader that no majority fetches from stands for election again, in the next epoch.
+    """Whether a leader that no majority fetches from becomes candidate again, in the next epoch.
 
     With check-quorum a leader of several voters has resigned before this.
     """

@@ -46,7 +46,7 @@ _ENTRIES = (
 #: Modules that count as a whole: their statements about types are evaluated before a scenario is explored, or
 #: cached.
 _WHOLE = frozenset({f"kraftcheck.reference.{name}" for name in ("frozen", "types", "fatal")})
-_LIBRARIES = ("numba", "numpy", "llvmlite", "msgspec", "pydantic")
+_LIBRARIES = ("numba", "numpy", "scipy", "llvmlite", "msgspec", "pydantic")
 _MOST_BYTES = 64 << 20
 _WRITE_EVERY_SECONDS = 10.0
 

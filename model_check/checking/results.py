@@ -105,7 +105,7 @@ def report(
     cut = sum(found.constrained.values())
     line = (
         f"{result.scenario.name:<32} {verdict}; {_states(result)}, depth {found.depth}, "
-        f"{result.seconds:.1f} s" + (f"; {cut:,} successors beyond the bounds" if cut else "")
+        f"{result.seconds:.1f} s" + (f"; {cut:,} successors outside the bounds" if cut else "")
     )
     fitted(out, line, mark, style)
     notes = [f"also violated: {each}" for each in violated[1:]]

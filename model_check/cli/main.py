@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
 import platform
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from kraftcheck.cli.parser import Parser
 from kraftcheck.support import signals, streams
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.exit_codes import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_EXPECTED
+from kraftcheck.support.exit_codes import (
+    EXIT_BAD_INPUT,
+    EXIT_BROKEN_PIPE,
+    EXIT_EXPECTED,
+    EXIT_UNDETERMINED,
+)
 from kraftcheck.support.failures import failure, require_memory
 from kraftcheck.support.printable import guarded
 
@@ -50,8 +57,12 @@ def script() -> NoReturn:
         status = _failed(error)
     # Another signal now would only print a traceback.
     signals.ignore()
-    # An interrupted import leaves objects of the solver that cannot be deleted.
-    sys.unraisablehook = lambda problem: None
+    if status == EXIT_UNDETERMINED:
+        # An interrupt leaves objects of the solver behind that Python must not delete: it can crash.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(status)
     sys.exit(status)
 
 

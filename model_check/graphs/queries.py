@@ -1,4 +1,4 @@
-"""What a state graph is asked: shortest paths, what all paths share, what there is only after a fault.
+"""Queries on a state graph: shortest paths, the steps that all paths share, the states that need a fault.
 
 All answers are exact for the states within the bounds. Every path to some states takes a step of some name
 exactly if none of these states is reached without the steps of that name. A step that every path takes is on

@@ -149,7 +149,7 @@ def _of_controller(protocol: BrokerProtocol, controller: Controller) -> Iterator
         yield f".durable: {kind} is of the {form} form; pass --protocol {form}, or the other kind of durable"
     foreign = "sessions" if isinstance(durable, Store) else "brokers"
     if getattr(controller, foreign):
-        yield f".{foreign}: expected none beside this kind of durable"
+        yield f".{foreign}: expected none with this kind of durable state"
     if controller.active is None and (controller.brokers or controller.sessions):
         yield ".active: expected a node, as there is something in its memory"
     yield from _ascending(".durable.registrations", durable.registrations, ("broker",))

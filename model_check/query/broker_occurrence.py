@@ -39,8 +39,8 @@ def occurs(protocol: BrokerProtocol, state: Controller | Broker) -> bool:
 
 
 def _draft_controller_occurs(protocol: BrokerProtocol, controller: Controller) -> bool:
-    """A heartbeat says the incarnation of whom it makes active or stopping. A new controller reads those of
-    whom it takes for active in the store, unless it rebuilds none.
+    """A heartbeat reports the incarnation of the broker that it makes active or stopping. A new controller
+    reads the incarnations of active brokers from the store, unless it rebuilds none.
     """
     known = views.remembered(controller, BROKER)
     if known.incarnation is None and known.state is not BrokerState.INACTIVE:

@@ -15,7 +15,7 @@ from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
-from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, step
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome, UnknownEventError, step
 from kraftcheck.reference.frozen import field_types
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
@@ -54,7 +54,7 @@ def ask(
         raise InputError(f"EVENT: this is no event of a {type(state).__name__.lower()}; there are {known}.")
     try:
         return step(protocol, state, event)
-    except TypeError:
+    except UnknownEventError:
         name = name_of(type(getattr(event, "request", event)))
         raise InputError(
             f"EVENT: '{name}' is of the other form; give a state of that form, and its --protocol."

@@ -37,8 +37,8 @@ def drop(work: BrokerWork, change: PendingIsr) -> None:
 
 
 def refuse(work: BrokerWork, change: PendingIsr) -> None:
-    """``change`` was refused, or applied, by what metadata does not say yet: it waits for that, and is not
-    asked for again.
+    """``change`` was refused, or applied but metadata does not show it yet: it waits for the metadata, and
+    is not requested again.
     """
     refused = replace(change, refused=True)
     work.update(pending=tuple(refused if each == change else each for each in work.broker.pending))

@@ -119,12 +119,16 @@ def step(
     return BrokerOutcome(broker.broker, tuple(broker.effects), tuple(broker.rules))
 
 
+class UnknownEventError(TypeError):
+    """The controller or broker has no step for this event: it is one of the other form."""
+
+
 Handlers = Mapping[type, Callable[[Any, Any], None]]
 
 
 def _handler(handlers: Mapping[type, Callable[..., Any]], happened: object, what: str) -> Callable[..., Any]:
     if type(happened) not in handlers:
-        raise TypeError(f"not {what}: {happened!r}")
+        raise UnknownEventError(f"not {what}: {happened!r}")
     return handlers[type(happened)]
 
 

@@ -34,7 +34,7 @@ def test_the_page_is_up_to_date() -> None:
     assert page == as_markdown(rows()), "run: kraftcheck rules --table -o docs/rule-table.md"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_rules_in_tests_are_up_to_date(tmp_path: Path) -> None:
     file = tmp_path / "executed.json"
     subprocess.run(

@@ -1,6 +1,6 @@
 """The process that cells of a campaign are forked from.
 
-``python -m kraftcheck.pipeline.campaign.server`` is asked with tasks, JSON each.
+``python -m kraftcheck.pipeline.campaign.server`` receives tasks, a line of JSON each.
 """
 
 from __future__ import annotations

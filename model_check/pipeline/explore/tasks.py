@@ -34,7 +34,7 @@ NEW = "owner int, part int, chunk bigint, new bigint, bits binary, fingerprints 
 MOST_FINGERPRINTS = 1 << 20
 #: How many rows with unknown steps a chunk asks about at a time, and among how many it chooses them.
 MOST_ASKED, MOST_LOOKED_AT = 2048, 16384
-#: The owner of what a chunk tells the driver.
+#: The owner of the notes from a chunk to the driver.
 DRIVER = -1
 #: In the place of a chunk: what an owner had not seen before; how many candidates, and how many visited
 #: fingerprints, it has read.

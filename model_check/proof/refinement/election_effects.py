@@ -98,7 +98,7 @@ class ElectionEffects(Scene):
         if isinstance(self.payload, messages.VoteRequest) and not self.payload.pre_vote:
             self.walk.take("grant-vote", *self._request(self.payload))
         else:
-            self.walk.problem("a vote is written down that nobody has asked for")
+            self.walk.problem("a vote is persisted without a request")
 
     def follow(self, epoch: int, stored: QuorumState | None) -> None:
         walk = self.walk

@@ -83,7 +83,7 @@ class LogEffects(Scene):
     def truncate(self, offset: int) -> None:
         walk, response = self.walk, self.payload
         if not isinstance(response, messages.FetchResponse) or response.diverging is None:
-            walk.problem("the log is cut, and no leader has told where it diverges")
+            walk.problem("the log is truncated without a diverging epoch from a leader")
             return
         left = disks.apply(self.disk, effects.Truncate(offset)).log
         last = max((each for each, _ in records_of(left)), default=0)
@@ -108,7 +108,7 @@ class LogEffects(Scene):
             return
         response = self.payload
         if not isinstance(response, messages.FetchResponse) or response.high_watermark is None:
-            walk.problem("a high watermark is learned that no leader has told of")
+            walk.problem("a high watermark is learned that no leader has sent")
             return
         walk.take("learn-high-watermark", walk.own.epoch, *walk.own.end, response.high_watermark)
 
