@@ -6,8 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue, SimpleQueue
 from threading import Thread
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,7 @@ MAX_ERROR_BYTES = 4096
 GRACE_SECONDS = 1.0
 #: The time for what it wrote before its end to arrive, in seconds.
 _LATE_SECONDS = 0.5
+_POLL_SECONDS = 0.01
 
 
 class NoAnswerError(Exception):
@@ -58,7 +60,8 @@ class LineProcess:
         )
         # Lines with their line breaks; the last one, without, is the end of a stream.
         self._questions: SimpleQueue[bytes] = SimpleQueue()
-        self._answers: SimpleQueue[bytes] = SimpleQueue()
+        # Bounded: a process that writes without end waits.
+        self._answers: Queue[bytes] = Queue(maxsize=2)
         self._errors = bytearray()
         self._threads = [Thread(target=work, daemon=True) for work in (self._write, self._read, self._listen)]
         for thread in self._threads:
@@ -100,7 +103,8 @@ class LineProcess:
 
     def exchange(self, line: str) -> str:
         """Send a line and wait for the line that answers it. Raises NoAnswerError."""
-        while not self._answers.empty():
+        deadline = time.monotonic() + self.timeout
+        while not self._answers.empty() and time.monotonic() < deadline:
             unasked = self._answers.get()
             if unasked.strip():
                 raise NoAnswerError(f"sent a line that no question asked for: {shown(unasked)}")
@@ -152,6 +156,9 @@ class LineProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             for thread in self._threads:
+                while thread.is_alive() and not self._answers.empty():
+                    self._answers.get()
+                    thread.join(_POLL_SECONDS)
                 thread.join(_LATE_SECONDS)
 
 

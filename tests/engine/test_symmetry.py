@@ -71,7 +71,7 @@ def test_as_the_oracle_up_to_renaming(system: RandomSymmetric) -> None:
 
 
 @pytest.mark.slow
-@examples(700)
+@examples(200)
 @given(systems())
 def test_as_the_oracle_up_to_renaming_often(system: RandomSymmetric) -> None:
     check_against_oracle(system)

@@ -296,7 +296,16 @@ def as_another_user() -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", ["among the temporary files", "in a named folder", "nowhere"])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "nowhere",
+        *(
+            pytest.param(n, marks=pytest.mark.nightly)
+            for n in ("among the temporary files", "in a named folder")
+        ),
+    ],
+)
 def test_an_installation_and_a_home_that_cannot_be_written(kept: str, tmp_path: Path) -> None:
     """By another user, who may write neither the working directory either."""
     other = as_another_user()

@@ -88,7 +88,7 @@ def test_every_needed_part_is_needed(system: System, mutant: Mutant) -> None:
     assert result is not None and result.verdict is Verdict.FAILED
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_mutant_that_changes_nothing_survives() -> None:
     """A guard of which the proof makes no use: everything is proved without it."""
     action = next(each for each in FIXED_VOTERS.actions if each.name == "tell-leader")

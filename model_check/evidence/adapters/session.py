@@ -186,7 +186,8 @@ class Session:
         for mine, theirs in _requests(effects, answer.effects):
             correlations[mine["correlationId"]] = theirs.get("correlationId")
         for mine, theirs in zip(effects, answer.effects, strict=False):
-            driven.not_known |= unknown_fields(mine.get("data"), theirs.get("data"))
+            for part in ("data", "quorumState"):
+                driven.not_known |= unknown_fields(mine.get(part), theirs.get(part))
         return False
 
     def _state_shows(self, question: Question, state: dict[str, Json]) -> bool:

@@ -243,9 +243,12 @@ def print_files(out: Console, data: Data) -> None:
     for name, what in _DAMAGE.items():
         if total[name]:
             entry(out, "damage", f"{total[name]:,} {what}")
-    for file in [file for file in files if file["damaged"]][:_LISTED]:
+    damaged = [file for file in files if file["damaged"]]
+    for file in damaged[:_LISTED]:
         text = f"{printable(file['file'])}: {printable(file['damaged'])}; read up to line {file['lines']:,}"
         entry(out, "damage", text)
+    if len(damaged) > _LISTED:
+        entry(out, "damage", f"{len(damaged) - _LISTED:,} more damaged files; --json lists them")
     plain = [file["file"] for file in files if not file["damaged"] and not file["relevant"]]
     if plain:
         entry(out, "no raft", f"{_first(plain)}: no line of a raft node")

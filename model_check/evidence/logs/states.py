@@ -5,9 +5,9 @@ from 3.3 to 4.5 (``forms.toml``); a form that is not known is read by the names 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Hidden, Key
 from kraftcheck.evidence.logs.releases import Releases, forms
@@ -120,12 +120,27 @@ def fields(body: bytes) -> dict[str, bytes]:
     return found
 
 
-#: The same voters and keys are printed again and again; texts are short, since long lines are dropped.
-_remembered: Final = lru_cache(maxsize=256)
+#: Texts up to this length are remembered with their meaning; Kafka's are far shorter.
+_LONGEST_REMEMBERED: Final = 1 << 13
+
+Read = TypeVar("Read", bound=Callable[..., Any])
+
+
+def _remembered(read: Read) -> Read:
+    """``read`` with a cache of short texts: the same states, voters and keys are printed again and again."""
+    cached = lru_cache(maxsize=512)(read)
+
+    @wraps(read)
+    def remembering(text: bytes, *more: Any) -> Any:
+        return (cached if len(text) <= _LONGEST_REMEMBERED else read)(text, *more)
+
+    return cast(Read, remembering)
+
+
 _NUMBERS: Final = ("epoch", "electionTimeoutMs", "fetchTimeoutMs", "epochStartOffset")
 
 
-@lru_cache(maxsize=512)
+@_remembered
 def parse_state(text: bytes) -> LoggedState:
     """The state that ``text`` prints. Raises Unreadable."""
     word, bracket, rest = text.partition(b"(")

@@ -128,6 +128,8 @@ def typed(data: Json, kind: type[T] | Any, where: str) -> T:
         found: T = msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"{where}: {_sentence(str(error), kind)}.") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: a string has half of a surrogate pair, which is no character.") from None
     return found
 
 

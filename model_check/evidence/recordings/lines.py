@@ -249,9 +249,9 @@ class CallLine(Shown, tag="api", kw_only=True):
     call: str
     epoch: int = -1
     values: list[int] = []
-    offset: int | None = None
+    offset: int | UnsetType = UNSET
     timeout_ms: int = 0
-    threw: str | None = None
+    threw: str | UnsetType = UNSET
     version: int = -1
     clean: bool = False
     created: bool = False

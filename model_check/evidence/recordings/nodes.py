@@ -10,6 +10,8 @@ import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from msgspec import UNSET
+
 from kraftcheck.evidence.recordings import effects as shown
 from kraftcheck.evidence.recordings import processes
 from kraftcheck.evidence.recordings.callbacks import Listener
@@ -237,7 +239,7 @@ class NodeRun:
         if call == "append":
             self.host.feed(Append(line.epoch, values), event.now)
             accepted = [e.offset for e in self.host.effects if isinstance(e, AppendAccepted)]
-            recorded = [] if line.offset is None else [line.offset]
+            recorded = [] if line.offset is UNSET else [line.offset]
             self.found.extend(differences(accepted, recorded, "offset"))
             for last in accepted:
                 self.submitted |= dict.fromkeys(range(last - len(values) + 1, last + 1), event.seq)
@@ -258,8 +260,9 @@ class NodeRun:
         else:
             self.found.append(Found("call", "a call of the raft client", call))
         failed = [e.reason for e in self.host.effects if isinstance(e, CallFailed)]
-        if bool(failed) != (line.threw is not None):
-            self.found.append(Found("threw", failed or None, line.threw))
+        threw = None if line.threw is UNSET else line.threw
+        if bool(failed) != (threw is not None):
+            self.found.append(Found("threw", failed or None, threw))
         self._compare(event)
 
     def _expire(self, event: Event) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from msgspec import UNSET
+
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import disk_found
 from kraftcheck.evidence.recordings.lines import CallLine, EndLine, NodeLine, OsFlushLine, StartLine, WipeLine
@@ -132,7 +134,7 @@ def last_value(log: Log, end: int) -> tuple[int, ...]:
 
 def creation(line: CallLine, replica: Replica) -> CreateSnapshot:
     """The snapshot of a call ``createSnapshot``: the state machine keeps the last value that it received."""
-    assert line.offset is not None
+    assert line.offset is not UNSET  # A field that the call has.
     id = SnapshotId(line.offset, line.epoch)
     values = last_value(replica.log, id.end_offset)
     size = snapshot_size(*control_records(replica, id.end_offset), values)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from msgspec import UNSET
+
 from kraftcheck import spec
 from kraftcheck.evidence.recordings.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
 from kraftcheck.evidence.recordings.fields import Fields, Json
@@ -79,7 +81,7 @@ class Totals:
         elif isinstance(line, EndLine):
             self._end(event, line)
         elif isinstance(line, CallLine):
-            counts["appends"] += line.call == "append" and line.offset is not None
+            counts["appends"] += line.call == "append" and line.offset is not UNSET
         elif isinstance(line, AdminResultLine):
             self._admin_result(line, event.where)
         self.wipes += kind == "wipe"

@@ -171,7 +171,10 @@ def test_what_an_adapter_does_not_show_is_said(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", [KAFKA, KIP996], ids=["kafka", "kip996"])
+@pytest.mark.parametrize(
+    "protocol",
+    [pytest.param(KAFKA, id="kafka"), pytest.param(KIP996, id="kip996", marks=pytest.mark.nightly)],
+)
 def test_all_rules_in_force_are_exercised(protocol: Protocol) -> None:
     preset = next(name for name, value in PRESETS.items() if value == protocol)
     found = generate(shipped().values(), preset, {}, 0)

@@ -126,7 +126,7 @@ def test_tables_in_an_executor_are_those_of_the_driver() -> None:
         assert not appended.any
         view = mirror.view
         assert view is not None
-        for name, column in tables.columns.items():
+        for name, column in vars(tables.columns).items():
             assert np.array_equal(getattr(view, name)[: column.count], column.used), name
         assert all(find(view.memo, key) == tables.memo.get(key) for key in tables.resolved)
         assert all(find(view.verdicts, key) == tables.verdicts.get(key) for key in tables.judged)

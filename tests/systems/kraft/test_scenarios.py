@@ -89,16 +89,19 @@ def _reachable(table: str) -> set[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["kip996", "pre996"])
 def test_explored_transitions_are_those_of_the_table(table: str) -> None:
+    legal = {(row.from_state, row.to_state) for row in load().transitions if row.table == table}
     taken: set[tuple[str, str]] = set()
     for scenario in CI:
+        # That no scenario takes another one is a property, which `check` judges.
+        if _reachable(table) <= taken:
+            break
         preset = PRESETS[scenario.protocol.preset].state_machine.value
         machine = scenario.protocol.set.get("state-machine", preset)
         if machine != table or scenario.protocol.at:
             continue
         # What takes long takes the same transitions again and again.
-        result = check(scenario, threads=2, limits=Limits(max_states=100_000))
+        result = check(scenario, threads=2, limits=Limits(max_states=20_000))
         pairs = (goal.split("->") for goal in result.exploration.reached_goals if "->" in goal)
         taken |= {(source, target) for source, target in pairs}
-    legal = {(row.from_state, row.to_state) for row in load().transitions if row.table == table}
     assert taken <= legal, f"illegal: {sorted(taken - legal)}"
     assert _reachable(table) <= taken, f"never taken: {sorted(_reachable(table) - taken)}"

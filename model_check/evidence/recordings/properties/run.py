@@ -34,16 +34,17 @@ class Findings:
         node: int,
         violation: Violation,
         before: WholeState | None = None,
+        after: WholeState | None = None,
         *,
         hazard: bool = False,
     ) -> None:
-        """A step of ``node``, in the state ``before``, violates a property of recordings, or several."""
+        """A step of ``node`` between ``before`` and ``after`` violates properties of recordings."""
         expected = f"; expected {violation.expected}" if violation.expected else ""
         others = tuple(dict.fromkeys(one for one in violation.others if one != node))
         for name in (violation.check, *violation.also):
             if name not in JUDGED:
                 continue
-            cause, scenario = _known_cause(name, event, before, hazard=hazard)
+            cause, scenario = _known_cause(name, event, before, after or before, hazard=hazard)
             finding = Finding(
                 property=name,
                 id=spec.load().property_named(name).id,
@@ -80,10 +81,11 @@ class Findings:
 
 
 def _known_cause(
-    name: str, event: Event, before: WholeState | None, *, hazard: bool
+    name: str, event: Event, before: WholeState | None, latest: WholeState | None, *, hazard: bool
 ) -> tuple[str | None, str | None]:
     """The known cause of a violation, and the scenario that shows it."""
-    role, voters = (None, None) if before is None else (before.role, len(before.voters))
+    role = None if before is None else before.role
+    voters = None if latest is None else len(latest.voters)
     exception = event.line.exception if isinstance(event.line, EndLine) else ""
     for known in known_findings():
         for each in known.recorded:
@@ -139,7 +141,7 @@ class Step:
 
     def report(self, violation: Violation) -> None:
         """The step violates a property."""
-        self.run.findings.add(self.event, self.replica.id, violation, self.before)
+        self.run.findings.add(self.event, self.replica.id, violation, self.before, self.after)
 
     def violates(self, name: str, found: str, *others: int, also: tuple[str, ...] = ()) -> None:
         """The step violates the property ``name``; ``others`` are further nodes involved."""
