@@ -12,6 +12,7 @@ booleans, a function one of numbers; its first axis counts the structures. Quant
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,7 +122,7 @@ class Domain:
         return tuple(self.sizes[sort.name()] for sort in symbol.sorts)
 
 
-class _Writer:
+class _Writer(ABC):
     """Writes a formula as a Python expression."""
 
     negation: ClassVar[str]
@@ -139,14 +140,14 @@ class _Writer:
             return self.application(term, positive, bound)
         return self._connective(kind, term, positive, bound)
 
-    def quantifier(self, term: z3.QuantifierRef, positive: bool | None, bound: tuple[str, ...]) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def quantifier(self, term: z3.QuantifierRef, positive: bool | None, bound: tuple[str, ...]) -> str: ...
 
-    def application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str: ...
 
-    def role(self, name: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def role(self, name: str) -> str: ...
 
     def asks(self, term: Term) -> bool:
         """Whether ``term`` asks for a fact; other parts are evaluated first."""
