@@ -44,9 +44,7 @@ help: ## this list
 
 install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests need
 
-# The exploration has phases on one core; the tests use the other one meanwhile.
-check: $(INSTALLED) ## the default suite: fast tests, and the CI scenarios whose result may have changed
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line PAIRED=1 scenarios fast
+check: fast scenarios ## the default suite: fast tests, and the CI scenarios whose result may have changed
 
 test: java lint pytest everything pairs ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
