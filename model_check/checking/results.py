@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -221,17 +222,39 @@ def _states(result: CheckResult) -> str:
     return f"{found.distinct:,} states up to renaming of {who} ({found.states:,} in all)"
 
 
-def summarize(out: Console, results: Sequence[CheckResult]) -> None:
-    """Print the results of all scenarios together."""
-    expected = sum(result.as_expected for result in results)
-    states = sum(result.exploration.distinct for result in results)
-    seconds = sum(result.seconds for result in results)
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a summary of many scenarios needs of one. ``states``: distinct ones; ``seconds``: wall time."""
+
+    as_expected: bool
+    differs: bool
+    undetermined: bool
+    states: int
+    seconds: float
+
+
+def outcome(result: CheckResult) -> Outcome:
+    """The outcome of one scenario."""
+    return Outcome(
+        result.as_expected,
+        bool(result.differences),
+        result.undetermined,
+        result.exploration.distinct,
+        result.seconds,
+    )
+
+
+def summarize(out: Console, outcomes: Sequence[Outcome], seconds: float | None = None) -> None:
+    """Print the outcomes of all scenarios together. ``seconds``: those of all where some ran side by side."""
+    expected = sum(each.as_expected for each in outcomes)
+    states = sum(each.states for each in outcomes)
+    seconds = sum(each.seconds for each in outcomes) if seconds is None else seconds
     counted = f"{states:,} distinct states in {seconds:.1f} s"
-    say(out, f"{expected} of {len(results)} scenarios as expected; {counted}", hang=2)
+    say(out, f"{expected} of {len(outcomes)} scenarios as expected; {counted}", hang=2)
 
 
-def exit_status(results: Sequence[CheckResult]) -> int:
+def exit_status(outcomes: Sequence[Outcome]) -> int:
     """1 where a verdict differs, otherwise 3 where one is undetermined, otherwise 0."""
-    if any(result.differences for result in results):
+    if any(each.differs for each in outcomes):
         return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if any(result.undetermined for result in results) else EXIT_EXPECTED
+    return EXIT_UNDETERMINED if any(each.undetermined for each in outcomes) else EXIT_EXPECTED

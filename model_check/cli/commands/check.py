@@ -7,24 +7,36 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Container, Iterator, Sequence
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from kraftcheck.checking import ledger
-from kraftcheck.checking.coverage.executed import recording
+from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.coverage.report import together
 from kraftcheck.checking.ledger import Kept, Ledger
-from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
+from kraftcheck.checking.results import (
+    Outcome,
+    as_data,
+    exit_status,
+    outcome,
+    progress_line,
+    report,
+    summarize,
+)
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import in_words, more_data
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.explorer import INTERRUPTED
+from kraftcheck.engine.prepared import prepare
 from kraftcheck.engine.system import Limits
 from kraftcheck.support.arguments import byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
@@ -32,6 +44,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written, write_atomically
 from kraftcheck.support.outputs import print_output
+from kraftcheck.support.parallel import processes
 from kraftcheck.support.sources import source_digest
 from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
@@ -40,6 +53,10 @@ from kraftcheck.traces import json_form
 
 #: The tag of scenarios that take longer than all others together. CI explores them.
 LARGE = "large"
+#: So many scenarios are worth processes of their own, each of which takes a second to start.
+MANY = 8
+#: Arguments with which scenarios are explored one after another.
+_ONE_AT_A_TIME = ("checkpoint", "coverage", "max_memory")
 #: The arguments that do not change what is asked of a scenario.
 _OF_THE_RUN = {"command", "all", "tag", "threads", "checkpoint_every", "partial_order"}
 
@@ -124,48 +141,110 @@ def run(arguments: argparse.Namespace) -> int:
     require_folder_can_be_written(arguments.traces, "--traces")
     if arguments.symmetry is not None:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
-    limits = Limits(
-        max_states=arguments.max_states,
-        max_memory=arguments.max_memory,
-        max_seconds=arguments.max_seconds,
-    )
-    results, interrupted = [], False
     known = ledger.of_this_user() if _only_verdicts(arguments) else None
     kept = {} if known is None or arguments.all else _kept(scenarios, known)
     by_default = known is not None and arguments.tag is None and not arguments.all
     large = _large(scenarios, kept) if by_default else []
-    for scenario in (each for each in scenarios if each.name not in kept and each.name not in large):
-        with recording(ledger.RECORDED) if known is not None else nullcontext() as ran:
-            result, more, interrupted = _check(scenario, arguments, limits)
-        results.append(result)
-        if known is not None and ran is not None and result.as_expected and not interrupted:
-            known.keep(scenario, result.exploration.distinct, ran.flags)
-        if arguments.json:
-            print_output("check", as_data(result) | more)
-        else:
+    chosen = [each for each in scenarios if each.name not in kept and each.name not in large]
+    explored: list[Explored] = []
+    interrupted, begin = False, time.monotonic()
+    try:
+        for scenario, found in zip(chosen, _explored(chosen, arguments), strict=False):
+            explored.append(found)
+            if known is not None and found.outcome.as_expected:
+                known.keep(scenario, found.outcome.states, found.ran)
+            if arguments.json:
+                print_output("check", found.data)
+            else:
+                print(found.text, end="", flush=True)
+            if found.interrupted:
+                interrupted = True
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    if interrupted:
+        resumes = bool(explored) and explored[-1].kept
+        kept_so_far = " The same command resumes from the checkpoint." if resumes else ""
+        print(f"kraftcheck: interrupted.{kept_so_far}", file=sys.stderr)
+    if known is not None:
+        known.write()
+    outcomes = [each.outcome for each in explored]
+    if not arguments.json:
+        if outcomes or not kept:
+            summarize(out, outcomes, time.monotonic() - begin)
+        if kept:
+            _report_kept(out, kept, "more" if outcomes else "scenario" if len(kept) == 1 else "scenarios")
+        if large:
+            say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
+    if arguments.coverage:
+        _report_coverage(out, [each.result for each in explored if each.result is not None], arguments)
+    ended = exit_status(outcomes)
+    return EXIT_UNDETERMINED if interrupted and ended == EXIT_EXPECTED else ended
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """The result of one scenario, which another process may have explored.
+
+    ``data`` and ``text`` are its output; ``ran``: the functions of the reference that ran, with the flags of
+    their blocks, where the ledger wants them; ``kept``: whether a checkpoint has a part of the search.
+    ``result``: the whole, only from this process and only where ``--coverage`` needs it.
+    """
+
+    outcome: Outcome
+    data: dict[str, Any]
+    text: str
+    ran: Mapping[Place, str]
+    interrupted: bool
+    kept: bool
+    result: CheckResult | None = None
+
+
+def _explored(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> Iterator[Explored]:
+    """The results of ``scenarios``, in their order.
+
+    A few are explored one after another on all threads. Many are explored side by side, each in a process
+    with its share of the threads, the large ones first: their parts in Python then run on all cores too.
+    """
+    count = min(arguments.threads, len(scenarios))
+    if count == 1 or len(scenarios) < MANY or any(getattr(arguments, name) for name in _ONE_AT_A_TIME):
+        for scenario in scenarios:
+            yield _explore(scenario, arguments, arguments.threads)
+        return
+    prepare()  # Otherwise each process compiles.
+    work = partial(_explore, arguments=arguments, threads=max(1, arguments.threads // count))
+    with processes(count) as pool:
+        order = sorted(scenarios, key=lambda scenario: LARGE not in scenario.tags)
+        futures = {scenario.name: pool.submit(work, scenario) for scenario in order}
+        for number, scenario in enumerate(scenarios):
+            with status(quiet=arguments.json) as tell:
+                tell(f"{scenario.name} …, {number:,} of {len(scenarios):,} scenarios done")
+                found = futures[scenario.name].result()
+            yield found
+
+
+def _explore(scenario: Scenario, arguments: argparse.Namespace, threads: int) -> Explored:
+    recorded = recording(ledger.RECORDED) if _only_verdicts(arguments) else nullcontext()
+    with recorded as ran:
+        result, more, interrupted = _check(scenario, arguments, threads)
+    if arguments.traces is not None:
+        _write_traces(result, arguments.traces)
+    out = console()
+    with out.capture() as captured:
+        if not arguments.json:
             kept_in = arguments.checkpoint and arguments.checkpoint / scenario.name
             report(out, result, verbose=arguments.verbose, checkpoint=kept_in)
             for line in in_words(result, more):
                 say(out, line, indent=4, hang=2)
-        if arguments.traces is not None:
-            _write_traces(result, arguments.traces)
-        if interrupted:
-            kept_so_far = "" if result.kept is None else " The same command resumes from the checkpoint."
-            print(f"kraftcheck: interrupted.{kept_so_far}", file=sys.stderr)
-            break
-    if known is not None:
-        known.write()
-    if not arguments.json:
-        if results or not kept:
-            summarize(out, results)
-        if kept:
-            _report_kept(out, kept, "more" if results else "scenario" if len(kept) == 1 else "scenarios")
-        if large:
-            say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
-    if arguments.coverage:
-        _report_coverage(out, results, arguments)
-    ended = exit_status(results)
-    return EXIT_UNDETERMINED if interrupted and ended == EXIT_EXPECTED else ended
+    return Explored(
+        outcome(result),
+        as_data(result) | more if arguments.json else {},
+        captured.get(),
+        {} if ran is None else ran.flags,
+        interrupted,
+        result.kept is not None,
+        result if arguments.coverage else None,
+    )
 
 
 def _only_verdicts(arguments: argparse.Namespace) -> bool:
@@ -239,15 +318,20 @@ def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
 
 
 def _check(
-    scenario: Scenario, arguments: argparse.Namespace, limits: Limits
+    scenario: Scenario, arguments: argparse.Namespace, threads: int
 ) -> tuple[CheckResult, dict[str, Any], bool]:
     """The result, the requested details of violations, and whether Ctrl-C ended the work."""
+    limits = Limits(
+        max_states=arguments.max_states,
+        max_memory=arguments.max_memory,
+        max_seconds=arguments.max_seconds,
+    )
     with status(quiet=arguments.json) as tell:
         tell(f"{scenario.name} …")
         with _checkpoint(scenario, arguments) as checkpoint:
             result = check(
                 scenario,
-                threads=arguments.threads,
+                threads=threads,
                 limits=limits,
                 keep_going=arguments.keep_going,
                 partial_order=arguments.partial_order,
@@ -261,7 +345,7 @@ def _check(
         try:
             if result.differences or arguments.verbose or arguments.traces is not None:
                 result.look_for_simplest()
-            more = more_data(result, arguments.causes, arguments.smallest_bounds, threads=arguments.threads)
+            more = more_data(result, arguments.causes, arguments.smallest_bounds, threads=threads)
         except KeyboardInterrupt:
             return result, {}, True
         return result, more, False

@@ -13,7 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
+from kraftcheck.checking.results import (
+    Outcome,
+    as_data,
+    exit_status,
+    outcome,
+    progress_line,
+    report,
+    summarize,
+)
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
@@ -83,11 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
     out = console()
     scenarios = [find(word) for word in arguments.scenarios]
     settings = settings_of(arguments.conf)
-    results: list[CheckResult] = []
+    outcomes: list[Outcome] = []
     with spark_session("pipeline explore", arguments.master, settings) as spark:
         for scenario in scenarios:
             result, spent = _check(scenario, arguments, spark)
-            results.append(result)
+            outcomes.append(outcome(result))
             if arguments.json:
                 print(json.dumps(versioned("check", as_data(result) | {"spark": asdict(spent)})), flush=True)
             else:
@@ -97,8 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
                 print("kraftcheck: interrupted.", file=sys.stderr)
                 break
     if not arguments.json:
-        summarize(out, results)
-    return exit_status(results)
+        summarize(out, outcomes)
+    return exit_status(outcomes)
 
 
 def _check(

@@ -1,0 +1,108 @@
+"""Many scenarios, each in a process of its own: the same output, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from kraftcheck.cli.commands.check import MANY
+from kraftcheck.cli.main import main
+
+SMALL = [
+    "finding-single-voter-power-loss",
+    "finding-wiped-leader",
+    "ping-pong",
+    "scenario-a-granting-by-log",
+    "single-voter",
+    "zombie-leader",
+    "zombie-leader-resigns-quietly",
+    "zombie-leader-standing-again",
+]
+
+T = TypeVar("T")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("option", ["-v", "--json", "--causes=1"])
+def test_the_output_is_that_of_one_after_another(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(SMALL) >= MANY
+    found = []
+    for threads in "1", "2":
+        assert main(["check", *SMALL, option, "--threads", threads]) == 0
+        out = re.sub(r"\d+\.\d s", "", capsys.readouterr().out)
+        found.append(re.sub(r'"(seconds\w*|peak_memory|visited_bytes)": [\d.]+', "", out))
+    assert found[0] == found[1]
+    if option == "--json":
+        assert [json.loads(line)["scenario"] for line in out.splitlines()] == SMALL
+
+
+def test_traces_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", *SMALL, "--threads", "2", "--traces", str(tmp_path / "traces")]) == 0
+    written = sorted(path.name.split(".")[0] for path in (tmp_path / "traces").iterdir())
+    assert written == [line.split()[0] for line in capsys.readouterr().out.splitlines() if "violated" in line]
+
+
+@pytest.mark.parametrize(
+    ("number", "to_worker", "said"),
+    [
+        (signal.SIGINT, False, "kraftcheck: interrupted."),
+        (signal.SIGTERM, False, "kraftcheck: interrupted."),
+        (signal.SIGKILL, False, None),
+        (signal.SIGKILL, True, "a process that does part of the work was killed"),
+    ],
+)
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes")
+def test_no_process_outlives_the_command(number: signal.Signals, to_worker: bool, said: str | None) -> None:
+    names = ["nightly-three-voters"] * MANY
+    command = subprocess.Popen(
+        [sys.executable, "-m", "kraftcheck", "check", "--threads", "2", *names],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    workers = _wait_for(lambda: [pid for pid in _session(command.pid) if _cpu_ticks(pid) > 100])
+    assert workers
+    os.kill(workers[-1] if to_worker else command.pid, number)
+    _, err = command.communicate(timeout=60)
+    assert command.returncode == (-signal.SIGKILL if said is None else 3)
+    assert said is None or said in err
+    assert _wait_for(lambda: not _session(command.pid))
+
+
+def _wait_for(condition: Callable[[], T]) -> T:
+    deadline = time.monotonic() + 60
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
+
+
+def _session(leader: int) -> list[int]:
+    """The other processes of the session of ``leader``."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = path.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(session) == leader and state != "Z" and int(path.parent.name) != leader:
+            found.append(int(path.parent.name))
+    return sorted(found)
+
+
+def _cpu_ticks(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+    except OSError:
+        return 0
