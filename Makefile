@@ -17,7 +17,7 @@ WITH_SPARK := $(VENV)/.with-spark
 RUN := $(VENV)/bin/python -m
 
 # Nothing outside this folder decides what the tests do.
-unexport PYTHONPATH PYTHONHOME PYTEST_ADDOPTS MYPYPATH
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PYTEST_ADDOPTS MYPYPATH
 
 # Random tests take the same examples in every run; `make nightly` takes new ones.
 PYTEST := $(RUN) pytest --ignore=tests/recorded

@@ -21,14 +21,16 @@ def processes(count: int) -> Iterator[ProcessPoolExecutor]:
     A future raises ``BrokenProcessPool`` where one was killed, for example because memory ran out.
     """
     context = multiprocessing.get_context("forkserver")
-    with TemporaryFolder() as folder:
-        with ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(folder,)) as pool:
-            try:
-                yield pool
-            except BaseException:
-                for process in multiprocessing.active_children():
-                    process.kill()
-                raise
+    with (
+        TemporaryFolder() as folder,
+        ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(folder,)) as pool,
+    ):
+        try:
+            yield pool
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 def _begin(folder: str) -> None:
