@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import z3
@@ -52,6 +53,18 @@ class Structure:
     voters: tuple[tuple[int, ...], ...] = ()
 
 
+@cache
+def _elements(sizes: tuple[int, int, int, int], voter_sets: int) -> tuple[Domain, Grounding]:
+    """The elements of each sort, and the grounding over them.
+
+    All searches of one size share them: the invariant, the largest part of each, is grounded once.
+    """
+    named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: voter_sets})
+    roles = tuple(Role.constructor(number)() for number in range(Role.num_constructors()))
+    elements: Domain = {**named, Role: roles}
+    return elements, Grounding(elements)
+
+
 class Search:
     """Looks for a state with few elements in which formulas hold.
 
@@ -67,12 +80,9 @@ class Search:
     ) -> None:
         self._system = system
         self._terms = tuple(terms)
-        named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: voter_sets})
-        roles = tuple(Role.constructor(number)() for number in range(Role.num_constructors()))
-        self._elements: Domain = {**named, Role: roles}
-        self._ground = Grounding(self._elements)
+        self._elements, self._ground = _elements(sizes, voter_sets)
         self._solver = z3.Solver()
-        self._add_elements(named)
+        self._add_elements({sort: found for sort, found in self._elements.items() if sort != Role})
         self.state = system.state()
 
     def _add_elements(self, named: Mapping[z3.SortRef, Sequence[Term]]) -> None:
