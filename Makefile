@@ -112,7 +112,7 @@ java:
 	      apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }; }; } || true
 
 recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder that KRAFTCHECK_RUNS names
-	$(RUN) pytest -rs tests/recorded
+	$(RUN) pytest -rs --numprocesses=auto --dist=worksteal -m "not nightly" tests/recorded
 
 pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	EXECUTED_BY_TESTS=model_check/checking/coverage/executed_by_tests.json $(PYTEST) --numprocesses=0 tests/reference
