@@ -54,6 +54,7 @@ pairs: $(INSTALLED) $(WITH_SPARK)
 
 nightly: $(WITH_SPARK) ## what takes minutes: all tests on new and more random examples, nightly scenarios
 	$(PYTEST) --hypothesis-profile=nightly
+	$(RUN) pytest -rs --hypothesis-profile=nightly tests/recorded
 	$(KRAFTCHECK) mutate
 	$(KRAFTCHECK) check --tag nightly
 	@$(WITH_JAVA) $(KRAFTCHECK) tlc
