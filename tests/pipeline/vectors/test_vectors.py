@@ -134,7 +134,7 @@ def test_the_high_watermark_is_what_a_majority_has(
 def small_set(folder: Path) -> Path:
     found = []
     for name, arguments in [*functions.cases()][:4]:
-        made = vector.of_function(name, arguments)
+        made = vector.of_question(form.FUNCTION, form.Function(name, arguments))
         found.append(("functions.json", {**made, "hash": form.digest(form.content(made)), "covers": ["x"]}))
     files.write(folder, found)
     return folder
