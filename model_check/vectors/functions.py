@@ -95,7 +95,9 @@ def call(name: str, arguments: Mapping[str, Json], where: str) -> Result:
     """The result of one of the FUNCTIONS and the rules that decide it. Raises InputError."""
     if name not in FUNCTIONS:
         raise InputError(f"{where}.function: expected {', '.join(FUNCTIONS)}.")
-    return typed(arguments, FUNCTIONS[name], f"{where}.arguments").result(f"{where}.arguments")
+    given: Election | HighWatermark | RequestVersion
+    given = typed(arguments, FUNCTIONS[name], f"{where}.arguments")
+    return given.result(f"{where}.arguments")
 
 
 def cases() -> Iterator[tuple[str, dict[str, Json]]]:

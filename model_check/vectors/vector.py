@@ -130,7 +130,7 @@ def _nearest(protocol: Protocol | BrokerProtocol) -> tuple[str, dict[str, str | 
 def decode_protocol(data: Json, where: str, kind: type = Protocol) -> Any:
     """The protocol that a vector names; ``kind``: its class. Raises InputError."""
     variants = _VARIANTS[kind]
-    given = typed(data, form.Protocol, f"{where}.protocol")
+    given: form.Protocol = typed(data, form.Protocol, f"{where}.protocol")
     if given.preset not in variants.presets:
         raise InputError(f"{where}.protocol.preset: expected one of {', '.join(variants.presets)}.")
     return variants.read(given.preset, given.switches, f"{where}.protocol")
@@ -211,7 +211,8 @@ def difference(vector: Mapping[str, Json], where: str) -> str | None:
         raise InputError(f"{where}.kind: expected {' or '.join(node.kinds)}.")
     protocol = decode_protocol(vector.get("protocol"), where, Protocol if name == REPLICA else BrokerProtocol)
     if kind in form.QUESTIONS:
-        result, decided = typed(vector, form.QUESTIONS[kind], where).answer(where)
+        asked: form.Question = typed(vector, form.QUESTIONS[kind], where)
+        result, decided = asked.answer(where)
         expected = to_builtins(typed(vector, form.Answer, where))
         return compare({"result": result, "rules": list(decided)}, expected, where)
     if kind == SEQUENCE:
@@ -221,7 +222,7 @@ def difference(vector: Mapping[str, Json], where: str) -> str | None:
 
 
 def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], where: str) -> str | None:
-    given = typed(vector, form.Sequence, where)
+    given: form.Sequence = typed(vector, form.Sequence, where)
     identity = codec.decode(given.replica, Replica, f"{where}.replica")
     replica: Replica | None = None
     for number, each in enumerate(given.steps):
@@ -242,7 +243,7 @@ def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], wher
 def _difference_of_step(
     node: Node, protocol: Any, identity: Any, state: Any, data: Mapping[str, Json], where: str
 ) -> tuple[str | None, Any]:
-    given = typed(data, form.Step, where)
+    given: form.Step = typed(data, form.Step, where)
     expected = given.outcome
     if node.state is Replica and given.event == START:
         outcome = start(protocol, identity, codec.decode(given.disk, Disk, f"{where}.disk"))

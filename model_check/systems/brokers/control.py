@@ -95,8 +95,8 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
                 continue
             if wiring.environment.protects_last_isr_member and _is_last_member(control, broker):
                 continue
-            event = SessionExpired(broker)
-            yield from _run(wiring, control, (event,), session_ends(broker), expiry).unless_idle(control)
+            expired = (SessionExpired(broker),)
+            yield from _run(wiring, control, expired, session_ends(broker), expiry).unless_idle(control)
     failover = wiring.price("failovers")
     if failover is not None:
         for node in wiring.nodes:
