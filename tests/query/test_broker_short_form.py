@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import types
-import typing
-from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -28,12 +25,11 @@ from kraftcheck.reference.brokers.messages import (
     Process,
 )
 from kraftcheck.reference.brokers.partition import Partition
-from kraftcheck.reference.frozen import field_types
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.short_form import describe
 from kraftcheck.systems.brokers.switches import FORMS
 from tests.query.broker_rows import situations
-from tests.query.values import values_of
+from tests.query.values import SMALL, values_of
 
 hypothesis_settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 STATE, EVENT = Controller | Broker, ControllerEvent | BrokerEvent
@@ -147,21 +143,6 @@ def samples() -> tuple[tuple[str, Controller | Broker, Any], ...]:
     return tuple(found)
 
 
-def small_values(kind: Any) -> st.SearchStrategy[Any]:
-    """Values of a declared type whose numbers are such as are found in a small cluster."""
-    if isinstance(kind, types.UnionType):
-        return st.one_of(*map(small_values, typing.get_args(kind)))
-    if typing.get_origin(kind) is tuple:
-        return st.lists(st.deferred(lambda: small_values(typing.get_args(kind)[0])), max_size=2).map(tuple)
-    if kind is types.NoneType:
-        return st.none()
-    if kind in (bool, int, str):
-        return {bool: st.booleans(), int: st.integers(-1, 7), str: st.sampled_from(["t", "cluster"])}[kind]
-    if issubclass(kind, Enum):
-        return st.sampled_from(list(kind))
-    return st.builds(kind, **{name: small_values(hint) for name, hint in field_types(kind).items()})
-
-
 def ask(form: str, state: Controller | Broker, event: Any) -> None:
     """Ask as the command does; InputError is an answer. The state afterwards can be asked about next."""
     try:
@@ -176,7 +157,7 @@ def ask(form: str, state: Controller | Broker, event: Any) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 399), small_values(EVENT).filter(says_something))
+@given(st.integers(0, 399), values_of(EVENT, plain=SMALL).filter(says_something))
 def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, event: Any) -> None:
     form, state, _ = samples()[number % len(samples())]
     ask(form, state, event)
@@ -184,7 +165,7 @@ def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, eve
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(small_values(STATE), st.integers(0, 399), st.sampled_from(sorted(FORMS)))
+@given(values_of(STATE, plain=SMALL), st.integers(0, 399), st.sampled_from(sorted(FORMS)))
 def test_any_state_has_an_answer_or_is_refused(state: Any, number: int, form: str) -> None:
     ask(form, state, samples()[number % len(samples())][2])
 
