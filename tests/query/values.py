@@ -47,8 +47,8 @@ SMALL: Plain = {int: st.integers(-1, 7), str: st.sampled_from(["t", "cluster"])}
 def values_of(
     kind: Any, allowed: Range | None = None, plain: Plain = MappingProxyType({})
 ) -> st.SearchStrategy[Any]:
-    """Values of a type; ``allowed``: the range of a number; ``plain``: the numbers and texts in them, unless any
-    may be there.
+    """Values of a type; ``allowed``: the range of a number; ``plain``: the numbers and texts in them, if they
+    are not to be any.
     """
     if isinstance(kind, types.UnionType):
         return st.one_of([values_of(option, allowed, plain) for option in typing.get_args(kind)])
