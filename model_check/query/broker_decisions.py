@@ -27,9 +27,9 @@ from kraftcheck.reference.brokers.effects import (
     Refused,
     Reply,
     Send,
+    SendMetadata,
     Stop,
     StoreReply,
-    Tell,
     Unfenced,
     WriteStore,
 )
@@ -254,7 +254,7 @@ def _other_effects(effects: Iterable[ControllerEffect]) -> str:
     for effect in effects:
         if isinstance(effect, BrokerDeclared) and effect.broker == BROKER:
             parts.append(f"declares it {effect.state.name}")
-        elif isinstance(effect, Tell):
+        elif isinstance(effect, SendMetadata):
             parts.append("sends metadata")
     return ", ".join(dict.fromkeys(parts)) or "none"
 
@@ -318,8 +318,8 @@ def _in_memory(was: Broker, now: Broker) -> str:
         parts.append("newer controller epoch")
     if now.epoch != was.epoch:
         parts.append("takes the broker epoch")
-    if now.wish is not was.wish:
-        parts.append(f"requests {now.wish.name}")
+    if now.target is not was.target:
+        parts.append(f"requests {now.target.name}")
     if now.superseded and not was.superseded:
         parts.append("superseded")
     parts += _changes(was, now)

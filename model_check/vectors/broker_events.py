@@ -14,13 +14,13 @@ from kraftcheck.reference.brokers.events import (
     ContactLost,
     ControllerFound,
     HeartbeatDue,
-    IsrWish,
-    IsrWished,
+    IsrProposed,
     MetadataReceived,
+    ProposedIsr,
     RegistrationDue,
     RequestTimedOut,
     ResponseReceived,
-    ShutdownWished,
+    ShutdownRequested,
     StoreAnswered,
     Tick,
 )
@@ -48,15 +48,15 @@ _ISRS = ((1,), (1, 2), (), (1, 9))
 
 def events(protocol: BrokerProtocol, broker: Broker) -> Iterator[BrokerEvent]:
     """All events of ``broker`` in this form."""
-    yield from (Tick(), HeartbeatDue(), ShutdownWished(), ClientRequest(), ClientRequestDone())
+    yield from (Tick(), HeartbeatDue(), ShutdownRequested(), ClientRequest(), ClientRequestDone())
     yield ContactLost() if protocol.is_draft else RegistrationDue()
     yield from (ControllerFound(node) for node in (1, 2))
     yield from (RequestTimedOut(api) for api in Api)
     for name in (("t", 0), ("x", 7)):
-        yield from (IsrWished((IsrWish(*name, isr),)) for isr in _ISRS)
+        yield from (IsrProposed((ProposedIsr(*name, isr),)) for isr in _ISRS)
     for life in (1, 2, 3):
-        yield IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),))
-    yield IsrWished(())
+        yield IsrProposed((ProposedIsr("t", 0, (1, 2), (IsrMember(2, life),)),))
+    yield IsrProposed(())
     for response in _responses(protocol, broker):
         yield ResponseReceived(1, response)
     yield ResponseReceived(2, next(_responses(protocol, broker)))

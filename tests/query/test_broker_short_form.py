@@ -15,15 +15,10 @@ from kraftcheck.cli import main as cli
 from kraftcheck.query import broker_forms, broker_step
 from kraftcheck.query.broker_step import is_about_brokers, parse_event, parse_state
 from kraftcheck.query.broker_tables import BROKER_TABLES
+from kraftcheck.reference.brokers import messages
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, RequestReceived, Tick
-from kraftcheck.reference.brokers.messages import (
-    BrokerRegistrationRequest,
-    FeatureRange,
-    MetadataHeartbeatResponse,
-    Process,
-)
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.short_form import describe
@@ -39,7 +34,7 @@ def says_something(value: Any) -> bool:
     """Whether the JSON form has this value: an answer to a heartbeat is a state or an error."""
     response = getattr(value, "response", None)
     return (
-        not isinstance(response, MetadataHeartbeatResponse)
+        not isinstance(response, messages.MetadataHeartbeatResponse)
         or bool(response.error)
         or response.state is not None
     )
@@ -61,8 +56,8 @@ def test_every_event_that_is_printed_parses_back(event: ControllerEvent | Broker
 
 def test_texts_that_are_no_plain_words_are_in_quotes() -> None:
     for name in ("none", "7", "active", "a b", 'say "]"', "", "é\n", "x=1"):
-        request = BrokerRegistrationRequest(1, name, 1, (FeatureRange(name, 0, 1),))
-        event = RequestReceived(1, Process(1, 1), request)
+        request = messages.BrokerRegistrationRequest(1, name, 1, (messages.FeatureRange(name, 0, 1),))
+        event = RequestReceived(1, messages.Process(1, 1), request)
         assert parse_event(describe(event)) == event
     text = describe(Store(partitions=(Partition("a b", 0, (1,), (1,)), Partition("none", 1, (1,), (1,)))))
     assert text == (
@@ -98,6 +93,8 @@ def test_words_are_read_as_their_field_wants_them() -> None:
         ("broker id=1 incarnation=", "STATE.incarnation: expected a whole number, found nothing"),
         ("broker id=1 incarnation=[1]", "STATE.incarnation: expected a whole number, found a list"),
         ("broker id=1 incarnation=[1", "expected '\\]' where the list ends, found the end of the text"),
+        ("broker " + "x=[" * 50, "where the list ends"),
+        ("broker " + "x=[" * 50 + "]" * 50, "one of its fields"),
         ("broker(id=1 incarnation=1", "where its fields end, found the end of the text"),
         ("broker(id=1 incarnation=1))", "expected nothing after the value, found '\\)'"),
         ("broker id=1 incarnation=1 partitions=[broker()]", "expected partition-state"),

@@ -55,8 +55,8 @@ def test_every_value_occurs_whatever_asks_for_isrs(protocol: BrokerProtocol) -> 
 
 
 def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
-    """Which wishes come with which registration, offset and epoch does not depend on the controller."""
-    columns = ("wish", "has read its registration")
+    """Which requests come with which registration, offset and epoch does not depend on the controller."""
+    columns = ("request", "has read its registration")
     table = BROKER_TABLES["shipped"]["broker-heartbeat-request"]
     at = [list(table.columns).index(column) for column in columns]
     for registered in BROKER_TABLES["shipped"]["broker-heartbeat-request"].columns["registered"]:
@@ -68,7 +68,7 @@ def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
             }
             sent = {
                 ("to be fenced", "no"),
-                *((wish, "yes") for wish in ("to be fenced", "none", "to shut down")),
+                *((request, "yes") for request in ("to be fenced", "none", "to shut down")),
             }
             unknown = registered == "unregistered" and epoch == "current"
             assert found == (set() if unknown else sent), (registered, epoch)
@@ -118,7 +118,7 @@ STARTING = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "no
 @pytest.mark.parametrize(
     ("protocol", "name", "wanted", "column", "values"),
     [
-        (SHIPPED, "broker-heartbeat-request", STARTING, "wish", {"to be fenced"}),
+        (SHIPPED, "broker-heartbeat-request", STARTING, "request", {"to be fenced"}),
         # The controller has heard of each broker that it holds to be active.
         (
             KIP343,

@@ -12,8 +12,8 @@ from kraftcheck.reference.brokers.effects import (
     ControllerEffect,
     Registered,
     Reply,
+    SendMetadata,
     StoreReply,
-    Tell,
 )
 from kraftcheck.reference.brokers.events import (
     ControllerEvent,
@@ -186,7 +186,7 @@ def _sends(
             yield InFlight(CONTROLLER, message.source, effect.response)
         elif isinstance(effect, Registered) and message is not None:
             yield InFlight(CONTROLLER, message.source, StoreRegistered(effect.process, effect.version))
-        elif isinstance(effect, Tell):
+        elif isinstance(effect, SendMetadata):
             home = homes.get(effect.to.incarnation)
             if message is not None and message.sender == effect.to:
                 home = message.source

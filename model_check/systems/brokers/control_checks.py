@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
-from kraftcheck.reference.brokers.effects import BrokerDeclared, BrokerFenced, PartitionChanged, Reply, Tell
+from kraftcheck.reference.brokers.effects import (
+    BrokerDeclared,
+    BrokerFenced,
+    PartitionChanged,
+    Reply,
+    SendMetadata,
+)
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import Failover
 from kraftcheck.reference.brokers.messages import (
@@ -71,7 +77,7 @@ def _shows_inactive(step: ControllerStep) -> bool:
         # A broker without a kept state is inactive (BSTATE-1).
         shown = {each.broker for each in step.after.brokers if each.state is not BrokerState.INACTIVE}
         shown |= _legacy(durable)
-    updates = (each.update for each in step.outcome.effects if isinstance(each, Tell))
+    updates = (each.update for each in step.outcome.effects if isinstance(each, SendMetadata))
     return any(not {each.broker for each in update.brokers} <= shown for update in updates)
 
 

@@ -26,13 +26,13 @@ from kraftcheck.reference.brokers.events import (
     ContactLost,
     ControllerFound,
     HeartbeatDue,
-    IsrWish,
-    IsrWished,
+    IsrProposed,
     MetadataReceived,
+    ProposedIsr,
     RegistrationDue,
     RequestTimedOut,
     ResponseReceived,
-    ShutdownWished,
+    ShutdownRequested,
     StoreAnswered,
     Tick,
 )
@@ -188,14 +188,14 @@ def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> It
         for api in broker.awaiting:
             yield from offer(RequestTimedOut(api), Action("request timed out", place, api.value), price)
     yield from offer(ClientRequestDone(), Action("client's request is done", place))
-    yield from offer(IsrWished(()), Action("proposes ISRs again", place))
+    yield from offer(IsrProposed(()), Action("proposes ISRs again", place))
 
 
 def _requested(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
     place = wiring.places[component]
     price = wiring.price("shutdowns")
     if price is not None:
-        yield run(wiring, component, machine, (ShutdownWished(),), Action("shutdown", place), price)
+        yield run(wiring, component, machine, (ShutdownRequested(),), Action("shutdown", place), price)
     price = wiring.price("requests")
     if price is not None:
         yield run(wiring, component, machine, (ClientRequest(),), Action("client's request", place), price)
@@ -207,14 +207,14 @@ def _requested(wiring: Wiring, component: int, machine: Machine, broker: Broker)
         if not proposed:
             continue
         action = Action("proposes an ISR", place, _proposals_text(wiring, proposed))
-        found = run(wiring, component, machine, (IsrWished(proposed),), action, price)
+        found = run(wiring, component, machine, (IsrProposed(proposed),), action, price)
         if found.outcome.sends or machine.cut:
             yield found
 
 
 def _proposals(
     wiring: Wiring, machine: Machine, broker: Broker, partition: Name
-) -> tuple[IsrWish | None, ...]:
+) -> tuple[ProposedIsr | None, ...]:
     """The ISRs that a process may propose for a partition; ``None``: it proposes none."""
     known = views.partition_of(broker, partition.topic, partition.index)
     if known is None or known.leader != broker.id:
@@ -222,14 +222,14 @@ def _proposals(
     if pending_isrs.is_pending(broker, partition.topic, partition.index):
         return (None,)
     proposed = (
-        IsrWish(partition.topic, partition.index, isr, replication.fetched(machine, isr))
-        for isr in wiring.wishes
+        ProposedIsr(partition.topic, partition.index, isr, replication.fetched(machine, isr))
+        for isr in wiring.proposed_isrs
         if isr != known.isr and replication.may_propose(wiring, machine, isr)
     )
     return (None, *proposed)
 
 
-def _proposals_text(wiring: Wiring, proposals: tuple[IsrWish, ...]) -> str:
+def _proposals_text(wiring: Wiring, proposals: tuple[ProposedIsr, ...]) -> str:
     return "; ".join(
         f"{wiring.named(Name(each.topic, each.index))} {','.join(map(str, each.isr)) or 'none'}".strip()
         for each in proposals

@@ -88,7 +88,7 @@ class World:
                 if isinstance(effect, effects.Reply):
                     content = events.ResponseReceived(effect.node, effect.response)
                 self._put(InFlight(effect.to, content, None, answers.api, answers.number, True))
-            elif isinstance(effect, effects.Tell):
+            elif isinstance(effect, effects.SendMetadata):
                 self._put(InFlight(effect.to, events.MetadataReceived(effect.update), to_process=True))
         return outcome
 

@@ -73,11 +73,11 @@ def of_process(world: World, process: messages.Process, chance: random.Random) -
         isr, other = chance.choice(ISRS), chance.choice([BOTH, BOTH, (2,)])
     yield from [events.HeartbeatDue()] * 4
     yield from (events.Tick(), events.RegistrationDue(), events.ContactLost(), events.ClientRequest())
-    yield from (events.ClientRequestDone(), events.ShutdownWished())
+    yield from (events.ClientRequestDone(), events.ShutdownRequested())
     yield events.ControllerFound(chance.choice([1, 2]))
     yield events.RequestTimedOut(chance.choice(list(Api)))
-    yield from [events.IsrWished((events.IsrWish("t", 0, isr), events.IsrWish("t", 1, other)))] * 3
-    yield events.IsrWished((events.IsrWish("t", 0, BOTH, (messages.IsrMember(2, 2),)),))
+    yield from [events.IsrProposed((events.ProposedIsr("t", 0, isr), events.ProposedIsr("t", 1, other)))] * 3
+    yield events.IsrProposed((events.ProposedIsr("t", 0, BOTH, (messages.IsrMember(2, 2),)),))
 
 
 def of_controller(
