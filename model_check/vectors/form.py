@@ -104,9 +104,9 @@ class Protocol(Struct, forbid_unknown_fields=True):
     switches: dict[str, Any]
 
 
-def compare(told: Mapping[str, Json], expected: Mapping[str, Json], where: str) -> str | None:
-    """The first place in which ``expected`` is not what the reference has ``told``; ``None``: none is."""
-    for key, value in told.items():
+def compare(answered: Mapping[str, Json], expected: Mapping[str, Json], where: str) -> str | None:
+    """The first place in which ``expected`` is not what the reference has ``answered``; ``None``: none is."""
+    for key, value in answered.items():
         if canonical(expected.get(key)) != canonical(value):
             whole = Differing(f"{where}.{key}", expected.get(key), value)
             place, *both = next(differing(whole.left, whole.right, whole.place), whole)

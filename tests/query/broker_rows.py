@@ -1,4 +1,4 @@
-"""What decision tables say of the combinations that have some values."""
+"""Decisions of tables on the combinations that have some values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the decision tables of brokers name, and that each of their steps can be followed by the next."""
+"""The decision tables of brokers: rules and errors that they name; after each step the next can be taken."""
 
 from __future__ import annotations
 

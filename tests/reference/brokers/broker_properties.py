@@ -1,5 +1,5 @@
-"""What holds in every step of a controller and of broker processes, whatever happens: B-1 to B-5, B-6 (in the
-form that shipped), B-8, B-9 and B-10, and that states say nothing which does not matter.
+"""The properties of every step of a controller and of broker processes: B-1 to B-5, B-6 (in the form that
+shipped), B-8, B-9 and B-10; and in each state, what does not run is not counted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 def rules_of_others(protocol: BrokerProtocol) -> frozenset[str]:
     """The rules that belong to other variants."""
     catalogue = spec.load()
-    told = {"V-BLIVE": protocol.liveness.value, "V-ISR": protocol.isr_changes.value}
-    choices = {name: told.get(name, variant.values[0]) for name, variant in catalogue.variants.items()}
+    chosen = {"V-BLIVE": protocol.liveness.value, "V-ISR": protocol.isr_changes.value}
+    choices = {name: chosen.get(name, variant.values[0]) for name, variant in catalogue.variants.items()}
     return frozenset(each.id for each in catalogue.rules.values() if not each.belongs_to(choices))
 
 
@@ -51,7 +51,7 @@ class Judge:
         for partition in outcome.state.durable.partitions:  # B-5
             assert partition.isr and set(partition.isr) <= set(partition.replicas)
             assert partition.leader is None or partition.leader in partition.isr
-        _who_is_out_is_invisible(self.protocol, outcome.state)
+        _fenced_brokers_are_invisible(self.protocol, outcome.state)
         for memory in outcome.state.brokers:
             if memory.state is messages.BrokerState.INACTIVE:
                 assert memory.ticks == 0 and memory.incarnation is not None
@@ -113,7 +113,7 @@ class Judge:
         assert not after.ended or after == Broker(after.id, after.incarnation, ended=True)
 
 
-def _who_is_out_is_invisible(protocol: BrokerProtocol, controller: Controller) -> None:
+def _fenced_brokers_are_invisible(protocol: BrokerProtocol, controller: Controller) -> None:
     """B-6 and B-10."""
     if isinstance(controller.durable, Store):
         visible = {each.broker for each in views.visible_brokers(controller)}

@@ -81,7 +81,7 @@ class World:
         self.controller = outcome.state
         for effect in outcome.effects:
             if isinstance(effect, effects.Reply | effects.StoreReply):
-                if answers is None:  # Nobody awaits it.
+                if answers is None:  # No process awaits it.
                     continue
                 assert effect.to == answers.process
                 content: Any = events.StoreAnswered(effect.response)  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ class World:
         del self.network[:-12]  # What waits for long is lost.
 
     def deliver(self, at: int) -> ControllerOutcome | BrokerOutcome | None:
-        """Deliver a message; nothing comes of one that nobody awaits."""
+        """Deliver a message; one that no process awaits has no effect."""
         message = self.network.pop(at % len(self.network))
         if message.to_process:
             awaited = message.api is None or self._number(message.process, message.api) == message.number
