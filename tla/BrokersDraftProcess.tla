@@ -1,12 +1,12 @@
 -------------------------- MODULE BrokersDraftProcess --------------------------
 (***************************************************************************)
-(* A broker process of KIP-343: heartbeats, its fence, answers to its      *)
-(* wishes for ISRs.                                                        *)
+(* A broker process of KIP-343: heartbeats, its fence, answers to the ISRs *)
+(* that it proposes.                                                       *)
 (*                                                                         *)
 (* The reference: reference/brokers/metadata_heartbeat.py, fencing.py,     *)
 (* shutdown.py, isr_change.py, metadata.py.                                *)
 (***************************************************************************)
-EXTENDS BrokersIsrWishes
+EXTENDS BrokersIsrProposals
 
 CONSTANTS
     BrokerTimeout,      \* in ticks of the broker's clock; None: untimed, or the broker never fences itself
@@ -43,13 +43,13 @@ AnsweredWithError(b) ==                                                         
 (***************************************************************************)
 (* The end of a process.                                                   *)
 (***************************************************************************)
-WishToStop(b) ==                                                                        \* BSTATE-5
-    Work(IF b.wish = "ACTIVE" THEN [b EXCEPT !.wish = "STOPPING"] ELSE b)
+RequestStop(b) ==                                                                       \* BSTATE-5
+    Work(IF b.target = "ACTIVE" THEN [b EXCEPT !.target = "STOPPING"] ELSE b)
 
-\* Who is stopping and leads nothing any more wishes to be inactive.                    (BSTATE-9)
+\* A stopping process that leads nothing any more requests to be inactive.              (BSTATE-9)
 Proceed(b) ==
-    IF b.wish = "STOPPING" /\ b.state = "STOPPING" /\ ~LeadsPartition(b)
-    THEN [b EXCEPT !.wish = "INACTIVE"]
+    IF b.target = "STOPPING" /\ b.state = "STOPPING" /\ ~LeadsPartition(b)
+    THEN [b EXCEPT !.target = "INACTIVE"]
     ELSE b
 
 (***************************************************************************)
@@ -59,7 +59,7 @@ SendMetadataHeartbeat(b) ==                                                     
     LET ready == Proceed(b)
     IN  SendRequest(Work(ready), "heartbeat",
                     [type |-> "MetadataHeartbeatRequest", broker |-> b.id, incarnation |-> b.incarnation,
-                     target |-> ready.wish])
+                     target |-> ready.target])
 
 TakeMetadataHeartbeatAnswer(b, node, response) ==
     LET answered == [b EXCEPT !.awaiting = @ \ {"heartbeat"}]
@@ -78,7 +78,7 @@ TakeMetadataHeartbeatAnswer(b, node, response) ==
 (***************************************************************************)
 (* Answers to IsrChange.                                                   *)
 (***************************************************************************)
-\* Whether what was told meanwhile is no newer than the wish.
+\* Whether what was told meanwhile is no newer than the request.
 StillMeant(b) ==
     /\ b.partition.leaderEpoch = b.pending.leaderEpoch
     /\ b.partition.partitionEpoch = b.pending.partitionEpoch

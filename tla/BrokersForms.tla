@@ -41,7 +41,7 @@ TimedLife(c, id) ==
 (***************************************************************************)
 MaySendHeartbeat(b) == IF IsDraft THEN CanSend(b, "heartbeat") ELSE MaySendBrokerHeartbeat(b)
 SendHeartbeat(b) == IF IsDraft THEN SendMetadataHeartbeat(b) ELSE SendBrokerHeartbeat(b)
-ShutdownWished(b) == IF IsDraft THEN WishToStop(b) ELSE WishToShutDown(b)
+ShutdownRequested(b) == IF IsDraft THEN RequestStop(b) ELSE RequestControlledShutdown(b)
 
 TakeAnswer(b, node, response) ==
     CASE response.type = "MetadataHeartbeatResponse" -> TakeMetadataHeartbeatAnswer(b, node, response)

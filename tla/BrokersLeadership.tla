@@ -1,8 +1,8 @@
 --------------------------- MODULE BrokersLeadership ---------------------------
 (***************************************************************************)
-(* The one partition: its leader and ISR change with its brokers, at the   *)
-(* wish of no leader.  In both forms of the protocol: the draft (KIP-343)  *)
-(* and what shipped (KIP-631).                                             *)
+(* The one partition: its leader and ISR change with its brokers, without  *)
+(* a request of a leader.  In both forms of the protocol: the draft        *)
+(* (KIP-343) and what shipped (KIP-631).                                   *)
 (*                                                                         *)
 (* There is one value c for all controller nodes: c.active is the node     *)
 (* that is the controller, c.epoch grows with every failover.  What else   *)

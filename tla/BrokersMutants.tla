@@ -24,7 +24,7 @@ ClientIsServed(b) == [Work([b EXCEPT !.accepted = @ + 1]) EXCEPT !.accepts = TRU
 
 \* stopping-broker-leaves-what-it-leads
 ProceedAtOnce(b) ==
-    IF b.wish = "STOPPING" /\ b.state = "STOPPING" THEN [b EXCEPT !.wish = "INACTIVE"] ELSE b
+    IF b.target = "STOPPING" /\ b.state = "STOPPING" THEN [b EXCEPT !.target = "INACTIVE"] ELSE b
 
 \* given-up-heartbeat-counts-on
 KeepTimes(b, apis) == b

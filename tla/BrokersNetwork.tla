@@ -16,7 +16,7 @@ CONSTANTS
     Capacity,           \* messages in flight at most
     Loss,               \* "never", "when-full" or "always"
     \* the environment
-    Wishes,             \* the ISRs that a leader may wish for
+    ProposedIsrs,       \* the ISRs that a leader may propose
     Sessions,           \* whether the store notices that a process is gone (the draft)
     SilentOnly,         \* whether only the time-outs of processes end that are gone or cut off
     Drift,              \* by how many ticks a clock may be ahead of or behind physical time

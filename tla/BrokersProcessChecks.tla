@@ -25,25 +25,25 @@ AnswersHeartbeat(before, event) ==
 \* What shipped: it goes through its life in order, and ends when it is told that it may.
 StopsByLife(before, event, after) ==
     LET ends == after.ended \/ after.life = "SHUTTING_DOWN"
-        wishes == before.life = "PENDING_CONTROLLED_SHUTDOWN"
+        requests == before.life = "PENDING_CONTROLLED_SHUTDOWN"
         told == IF AnswersHeartbeat(before, event)
                 THEN event.response.error = "NONE" /\ event.response.shouldShutDown
                 ELSE FALSE
-        next == IF wishes \/ event = ShutdownEvent THEN "PENDING_CONTROLLED_SHUTDOWN" ELSE "RUNNING"
+        next == IF requests \/ event = ShutdownEvent THEN "PENDING_CONTROLLED_SHUTDOWN" ELSE "RUNNING"
     IN  IF before.life = "SHUTTING_DOWN" THEN ends
         ELSE IF before.life \in {"STARTING", "RECOVERY"} THEN ends => event = ShutdownEvent
-        ELSE IF ends THEN wishes /\ told
+        ELSE IF ends THEN requests /\ told
         ELSE after.life = next
 
-\* The draft: it wishes to be inactive when it leads nothing, and ends as such.
+\* The draft: it requests to be inactive when it leads nothing, and ends as such.
 StopsByState(before, event, after) ==
     LET answered == IF AnswersHeartbeat(before, event) THEN event.response.state # None ELSE FALSE
         state == IF answered THEN event.response.state ELSE before.state
-    IN  IF after.ended THEN before.wish = "INACTIVE" /\ state = "INACTIVE"
+    IN  IF after.ended THEN before.target = "INACTIVE" /\ state = "INACTIVE"
         ELSE IF after.state # state THEN FALSE
-        ELSE IF after.wish = before.wish THEN TRUE
-        ELSE IF after.wish = "STOPPING" THEN before.wish = "ACTIVE" /\ event = ShutdownEvent
-        ELSE /\ after.wish = "INACTIVE" /\ before.wish = "STOPPING"
+        ELSE IF after.target = before.target THEN TRUE
+        ELSE IF after.target = "STOPPING" THEN before.target = "ACTIVE" /\ event = ShutdownEvent
+        ELSE /\ after.target = "INACTIVE" /\ before.target = "STOPPING"
              /\ before.state = "STOPPING" /\ ~LeadsPartition(before)
 
 (***************************************************************************)

@@ -117,10 +117,10 @@ ClientRequestDone(place, b) ==
     /\ b.accepted > 0
     /\ ProcessAct(place, ClientIsDone(b), "free", OtherEvent)
 
-WishForShutdown(place, b) == ProcessAct(place, ShutdownWished(b), "shutdowns", ShutdownEvent)
+RequestShutdown(place, b) == ProcessAct(place, ShutdownRequested(b), "shutdowns", ShutdownEvent)
 
 ChangeIsr(place, b, isr) ==                                                             \* ISR-1
-    LET w == WishIsr(b, isr)
+    LET w == ProposeIsr(b, isr)
     IN  /\ LeadsPartition(b) /\ b.pending = None
         /\ isr # b.partition.isr
         /\ w.sends = {} => machine[place].cut

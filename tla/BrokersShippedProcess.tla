@@ -6,7 +6,7 @@
 (* The reference: reference/brokers/broker_registration.py,                *)
 (* broker_heartbeat.py, alter_partition.py, shutdown.py, metadata.py.      *)
 (***************************************************************************)
-EXTENDS BrokersIsrWishes
+EXTENDS BrokersIsrProposals
 
 (***************************************************************************)
 (* Registration.                                                           *)
@@ -30,7 +30,7 @@ TakeRegistrationAnswer(b, node, response) ==
 (***************************************************************************)
 MaySendBrokerHeartbeat(b) == b.epoch >= 0 /\ b.life # "SHUTTING_DOWN" /\ CanSend(b, "heartbeat")
 
-\* A process that starts wishes to stay fenced until it has caught up.                  (HBK-1, HBK-9)
+\* A process that starts requests to stay fenced until it has caught up.               (HBK-1, HBK-9)
 SendBrokerHeartbeat(b) ==
     SendRequest(Work(b), "heartbeat",
                 [type |-> "BrokerHeartbeatRequest", broker |-> b.id, epoch |-> b.epoch, offset |-> b.offset,
@@ -52,8 +52,8 @@ TakeBrokerHeartbeatAnswer(b, node, response) ==
         ELSE IF response.error # "NONE" THEN Work(answered)
         ELSE AfterHeartbeatAnswer(answered, response)
 
-\* Somebody wants the process to shut down.                                             (HBK-9)
-WishToShutDown(b) ==
+\* A request to shut the process down.                                                  (HBK-9)
+RequestControlledShutdown(b) ==
     CASE b.life = "RUNNING" -> Work([b EXCEPT !.life = "PENDING_CONTROLLED_SHUTDOWN"])
       [] b.life \in {"STARTING", "RECOVERY"} -> EndIfDone(Work([b EXCEPT !.life = "SHUTTING_DOWN"]))
       [] OTHER -> Work(b)

@@ -20,11 +20,12 @@ EXTENDS BrokersLeadership
 (*   b.partition      what it knows of the partition, None: nothing        *)
 (*   b.visible        the brokers that it shows to clients: id -> life     *)
 (*   b.pending        an ISR asked for and not known to be in force, or    *)
-(*                    None (BrokersIsrWishes)                              *)
+(*                    None (BrokersIsrProposals)                           *)
 (*   b.accepted       requests of clients taken and not completed          *)
 (*                                                                         *)
 (* The draft:                                                              *)
-(*   b.wish, b.state  the state it asks for, and the one it was given last *)
+(*   b.target         the state it asks for                                *)
+(*   b.state          the state it was given last                          *)
 (*   b.ticks          since it reached the controller; b.requestTicks:     *)
 (*                    since it sent the heartbeat under way                *)
 (*   b.superseded     it was told that another process has its id          *)
@@ -40,7 +41,7 @@ Starting(id, incarnation) ==
     IF IsDraft
     THEN [id |-> id, incarnation |-> incarnation, controller |-> 1, controllerEpoch |-> 0, awaiting |-> {},
           partition |-> None, visible |-> <<>>, pending |-> None, accepted |-> 0, ended |-> FALSE,
-          wish |-> "ACTIVE", state |-> "INITIAL", fenced |-> TRUE, ticks |-> 0, requestTicks |-> 0,
+          target |-> "ACTIVE", state |-> "INITIAL", fenced |-> TRUE, ticks |-> 0, requestTicks |-> 0,
           superseded |-> FALSE]
     ELSE [id |-> id, incarnation |-> incarnation, controller |-> 1, controllerEpoch |-> 0, awaiting |-> {},
           partition |-> None, visible |-> <<>>, pending |-> None, accepted |-> 0, ended |-> FALSE,
@@ -79,7 +80,7 @@ PartitionAfter(b, told) ==
 (* The end of a process: the controller has let it go, and no accepted     *)
 (* request is left.                                                        *)
 (***************************************************************************)
-IsLetGo(b) == IF IsDraft THEN b.wish = "INACTIVE" /\ b.state = "INACTIVE" ELSE b.life = "SHUTTING_DOWN"
+IsLetGo(b) == IF IsDraft THEN b.target = "INACTIVE" /\ b.state = "INACTIVE" ELSE b.life = "SHUTTING_DOWN"
 
 EndIfDone(w) ==                                                                         \* BSTATE-9, HBK-9
     IF IsLetGo(w.b) /\ w.b.accepted = 0 THEN [w EXCEPT !.b = Gone(@), !.stops = TRUE] ELSE w

@@ -20,7 +20,7 @@ from kraftcheck.reference.brokers.controller import (
     MetadataLog,
     Store,
 )
-from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, IsrWished, StoreIsrReceived
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, IsrProposed, StoreIsrReceived
 from kraftcheck.reference.brokers.messages import (
     BrokerState,
     MetadataUpdate,
@@ -43,7 +43,7 @@ _MESSAGES = (*get_args(Request), *get_args(Response), StoreIsrRequest, StoreIsrR
 #: Fields of a process that only one form has, and what they are in the other one.
 _DRAFT_ONLY: Mapping[str, Any] = {
     "legacy": False,
-    "wish": BrokerState.ACTIVE,
+    "target": BrokerState.ACTIVE,
     "state": BrokerState.INITIAL,
     "ticks": 0,
     "request_ticks": 0,
@@ -92,20 +92,20 @@ def event_problems(event: ControllerEvent | BrokerEvent) -> Iterator[str]:
         yield f".version: expected {LEGACY_VERSION} or {HEARTBEAT_VERSION}, found {version}"
     if isinstance(event, StoreIsrReceived):
         yield from _isr(".request.isr", event.request.isr)
-    if isinstance(event, IsrWished):
+    if isinstance(event, IsrProposed):
         yield from _lives_fetched(event)
-    if isinstance(event, IsrWished) and (
-        twice := _repeated([(each.topic, each.index) for each in event.wishes])
+    if isinstance(event, IsrProposed) and (
+        twice := _repeated([(each.topic, each.index) for each in event.proposals])
     ):
-        yield f".wishes: expected one wish for each partition, found {twice[0][0]}-{twice[0][1]} twice"
+        yield f".proposals: expected one proposal for each partition, found {twice[0][0]}-{twice[0][1]} twice"
 
 
-def _lives_fetched(event: IsrWished) -> Iterator[str]:
-    for index, wish in enumerate(event.wishes):
-        for place, member in enumerate(wish.fetched):
+def _lives_fetched(event: IsrProposed) -> Iterator[str]:
+    for index, proposal in enumerate(event.proposals):
+        for place, member in enumerate(proposal.fetched):
             if member.epoch < 0:
                 expected = "expected a broker epoch (leave out a member whose fetches say none)"
-                yield f".wishes[{index}].fetched[{place}].epoch: {expected}, found {member.epoch}"
+                yield f".proposals[{index}].fetched[{place}].epoch: {expected}, found {member.epoch}"
 
 
 def draft_evidence(broker: Broker) -> tuple[str, ...]:
@@ -400,8 +400,8 @@ def _in_its_state(broker: Broker) -> Iterator[str]:
     if broker.legacy:
         yield from _of_legacy(broker)
         return
-    if broker.wish is BrokerState.INITIAL:
-        yield ".wish: expected active, stopping or inactive, found initial"
+    if broker.target is BrokerState.INITIAL:
+        yield ".target: expected active, stopping or inactive, found initial"
     state = broker.state.name.lower()
     if broker.state in (BrokerState.INITIAL, BrokerState.INACTIVE) and not broker.fenced:
         yield f".fenced: expected yes of a process whose state is {state}, found no"
@@ -416,10 +416,10 @@ def _of_legacy(broker: Broker) -> Iterator[str]:
             yield f".{name}: expected no of a legacy process, found yes"
     if broker.state is not BrokerState.INITIAL:
         yield f".state: expected initial of a legacy process, found {broker.state.name.lower()}"
-    if broker.wish not in (BrokerState.ACTIVE, BrokerState.INACTIVE):
-        yield f".wish: expected active or inactive of a legacy process, found {broker.wish.name.lower()}"
-    if broker.wish is BrokerState.INACTIVE and not broker.accepted:
-        yield ".wish: expected active of a legacy process without accepted requests, found inactive"
+    if broker.target not in (BrokerState.ACTIVE, BrokerState.INACTIVE):
+        yield f".target: expected active or inactive of a legacy process, found {broker.target.name.lower()}"
+    if broker.target is BrokerState.INACTIVE and not broker.accepted:
+        yield ".target: expected active of a legacy process without accepted requests, found inactive"
     if broker.ticks:
         yield f".ticks: expected 0 of a legacy process, found {broker.ticks}"
     if Api.HEARTBEAT in broker.awaiting:

@@ -6,14 +6,14 @@ The words do not depend on the numbers of a situation. "It" is broker 1, which t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kraftcheck.query.broker_consistency import problems
 from kraftcheck.query.broker_occurrence import BROKER, fitted, occurs
 from kraftcheck.query.broker_step import ask
 from kraftcheck.query.decision_table import Decision
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import messages, views
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, MetadataLog, Session, Store
 from kraftcheck.reference.brokers.effects import (
@@ -27,25 +27,14 @@ from kraftcheck.reference.brokers.effects import (
     Refused,
     Reply,
     Send,
+    SendMetadata,
     Stop,
     StoreReply,
-    Tell,
     Unfenced,
     WriteStore,
 )
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
-from kraftcheck.reference.brokers.messages import (
-    AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationResponse,
-    IsrChangeResponse,
-    MetadataHeartbeatRequest,
-    MetadataHeartbeatResponse,
-    Request,
-    Response,
-)
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
@@ -122,28 +111,28 @@ def _answer(before: Controller, effects: Iterable[ControllerEffect]) -> str:
     return "none"
 
 
-def _response(before: Controller, response: Response) -> str:
+def _response(before: Controller, response: messages.Response) -> str:
     draft = isinstance(before.durable, Store)
     error = error_name(response.error, draft=draft)
-    if isinstance(response, IsrChangeResponse | AlterPartitionResponse):
+    if isinstance(response, messages.IsrChangeResponse | messages.AlterPartitionResponse):
         if response.error is not BrokerErrorCode.NONE:
             return f"{error} (top level)"
-        if isinstance(response, IsrChangeResponse):
+        if isinstance(response, messages.IsrChangeResponse):
             codes = response.results
         else:
             codes = tuple(each.error for each in response.partitions)
         return ", ".join(error_name(code, draft=draft) for code in codes)
     if response.error is not BrokerErrorCode.NONE:
         return error
-    if isinstance(response, MetadataHeartbeatResponse):
+    if isinstance(response, messages.MetadataHeartbeatResponse):
         return "none" if response.state is None else response.state.name
-    if isinstance(response, BrokerRegistrationResponse):
+    if isinstance(response, messages.BrokerRegistrationResponse):
         known = views.registration(before, BROKER)
         return "its broker epoch" if known and known.epoch == response.epoch else "a new broker epoch"
     return _heartbeat_response(response)
 
 
-def _heartbeat_response(response: BrokerHeartbeatResponse) -> str:
+def _heartbeat_response(response: messages.BrokerHeartbeatResponse) -> str:
     parts = ["caught up" if response.caught_up else "not caught up"]
     parts.append("fenced" if response.fenced else "not fenced")
     return ", ".join(parts + (["shall shut down"] if response.should_shut_down else []))
@@ -254,7 +243,7 @@ def _other_effects(effects: Iterable[ControllerEffect]) -> str:
     for effect in effects:
         if isinstance(effect, BrokerDeclared) and effect.broker == BROKER:
             parts.append(f"declares it {effect.state.name}")
-        elif isinstance(effect, Tell):
+        elif isinstance(effect, SendMetadata):
             parts.append("sends metadata")
     return ", ".join(dict.fromkeys(parts)) or "none"
 
@@ -278,11 +267,11 @@ def _does(effects: Iterable[BrokerEffect]) -> str:
     return ", ".join(dict.fromkeys(parts)) or "nothing"
 
 
-def _sent(request: Request) -> str:
+def _sent(request: messages.Request) -> str:
     text = f"sends {type(request).__name__.removesuffix('Request')}"
-    if isinstance(request, MetadataHeartbeatRequest):
+    if isinstance(request, messages.MetadataHeartbeatRequest):
         text += f" for {request.target.name}"
-    if isinstance(request, BrokerHeartbeatRequest):
+    if isinstance(request, messages.BrokerHeartbeatRequest):
         text += " to stay fenced" if request.want_fence else ""
         text += " to shut down" if request.want_shutdown else ""
     return text
@@ -309,43 +298,29 @@ def _in_memory(was: Broker, now: Broker) -> str:
     """How the rest of the volatile state of a process changed."""
     if now.ended:
         return UNCHANGED
-    parts = []
-    if now.awaiting != was.awaiting:
-        parts.append("awaits an answer" if set(now.awaiting) > set(was.awaiting) else "awaits no answer")
-    if now.controller != was.controller:
-        parts.append("knows no controller" if now.controller is None else "knows the controller")
-    if now.controller_epoch != was.controller_epoch:
-        parts.append("newer controller epoch")
-    if now.epoch != was.epoch:
-        parts.append("takes the broker epoch")
-    if now.wish is not was.wish:
-        parts.append(f"requests {now.wish.name}")
-    if now.superseded and not was.superseded:
-        parts.append("superseded")
-    parts += _changes(was, now)
-    parts += _metadata(was, now)
-    return ", ".join([*parts, *_time(was.ticks, now.ticks), *_request_time(was, now)]) or UNCHANGED
+    changed = (said for name, said in _CHANGES.items() if getattr(now, name) != getattr(was, name))
+    return ", ".join(said(was, now) for said in changed) or UNCHANGED
 
 
-def _changes(was: Broker, now: Broker) -> Iterator[str]:
+def _pending(was: Broker, now: Broker) -> str:
     if len(now.pending) > len(was.pending):
-        yield "ISR change pending"
-    elif len(now.pending) < len(was.pending):
-        yield "ISR change settled"
-    elif now.pending != was.pending:
-        yield "ISR change waits for metadata"
+        return "ISR change pending"
+    settled = len(now.pending) < len(was.pending)
+    return "ISR change settled" if settled else "ISR change waits for metadata"
 
 
-def _metadata(was: Broker, now: Broker) -> Iterator[str]:
-    if now.partitions != was.partitions:
-        yield "takes the partition"
-    if now.visible != was.visible:
-        yield "takes the visible brokers"
-    if now.offset != was.offset:
-        yield "has read further"
-
-
-def _request_time(was: Broker, now: Broker) -> list[str]:
-    if was.request_ticks == now.request_ticks:
-        return []
-    return ["time of the request over" if now.request_ticks == 0 else "time of the request runs on"]
+#: By field what it means that it has changed.
+_CHANGES: Mapping[str, Callable[[Broker, Broker], str]] = {
+    "awaiting": lambda was, now: f"awaits {'an' if set(now.awaiting) > set(was.awaiting) else 'no'} answer",
+    "controller": lambda was, now: f"knows {'no' if now.controller is None else 'the'} controller",
+    "controller_epoch": lambda was, now: "newer controller epoch",
+    "epoch": lambda was, now: "takes the broker epoch",
+    "target": lambda was, now: f"requests {now.target.name}",
+    "superseded": lambda was, now: "superseded",
+    "pending": _pending,
+    "partitions": lambda was, now: "takes the partition",
+    "visible": lambda was, now: "takes the visible brokers",
+    "offset": lambda was, now: "has read further",
+    "ticks": lambda was, now: _time(was.ticks, now.ticks)[0],
+    "request_ticks": lambda was, now: f"time of the request {'runs on' if now.request_ticks else 'over'}",
+}

@@ -8,27 +8,9 @@ from typing import Literal
 
 from kraftcheck.query.ask import ask, expecting_answer
 from kraftcheck.query.decision_table import Decision
-from kraftcheck.reference.effects import (
-    AppendBatch,
-    ArmTimer,
-    HighWatermark,
-    Persist,
-    Reply,
-    Send,
-    Stop,
-    SuccessorBackoff,
-    Truncate,
-)
+from kraftcheck.reference import effects, messages
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event
-from kraftcheck.reference.messages import (
-    DescribeQuorumResponse,
-    EpochResponse,
-    FetchResponse,
-    Response,
-    VoteRequest,
-    VoteResponse,
-)
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Leader, QuorumState, Replica
 from kraftcheck.reference.step import Outcome
@@ -81,38 +63,38 @@ def _queues(before: Replica, after: Replica) -> bool:
 def _answer(before: Replica, outcome: Outcome) -> str:
     if outcome.fatal:
         return "dies"
-    parts = [_response(effect.response) for effect in outcome.effects if isinstance(effect, Reply)]
+    parts = [_response(effect.response) for effect in outcome.effects if isinstance(effect, effects.Reply)]
     if outcome.replica.parked and not parts:
         parts.append("parked")
     parts += ["backs off"] if _backs_off(before, outcome.replica) else []
     parts += ["queues records"] if _queues(before, outcome.replica) else []
     kinds = {
-        AppendBatch: "appends",
-        Truncate: "truncates",
-        HighWatermark: "high watermark moves",
-        Stop: "stops",
+        effects.AppendBatch: "appends",
+        effects.Truncate: "truncates",
+        effects.HighWatermark: "high watermark moves",
+        effects.Stop: "stops",
     }
     for kind, text in kinds.items():
         if any(isinstance(effect, kind) for effect in outcome.effects):
             parts.append(text)
-    sent = [effect.request for effect in outcome.effects if isinstance(effect, Send)]
+    sent = [effect.request for effect in outcome.effects if isinstance(effect, effects.Send)]
     for request in {type(request).__name__: request for request in sent}.values():
         name = type(request).__name__.removesuffix("Request")
-        pre_vote = isinstance(request, VoteRequest) and request.pre_vote
+        pre_vote = isinstance(request, messages.VoteRequest) and request.pre_vote
         parts.append(f"sends {'pre-vote ' if pre_vote else ''}{name}")
     return ", ".join(parts) or "nothing"
 
 
-def _response(response: Response) -> str:
+def _response(response: messages.Response) -> str:
     if response.error is not ErrorCode.NONE:
         return f"{response.error.name} (top level)"
-    if not isinstance(response, EpochResponse | DescribeQuorumResponse):
+    if not isinstance(response, messages.EpochResponse | messages.DescribeQuorumResponse):
         return ErrorCode.NONE.name
     if response.partition_error is not ErrorCode.NONE:
         return response.partition_error.name
-    if isinstance(response, VoteResponse):
+    if isinstance(response, messages.VoteResponse):
         return "granted" if response.granted else "refused"
-    if isinstance(response, FetchResponse):
+    if isinstance(response, messages.FetchResponse):
         if response.diverging is not None:
             return "diverging epoch"
         return "records" if response.batches else "no records"
@@ -120,7 +102,7 @@ def _response(response: Response) -> str:
 
 
 def _persisted(before: QuorumState, outcome: Outcome) -> str:
-    written = [effect.quorum_state for effect in outcome.effects if isinstance(effect, Persist)]
+    written = [effect.quorum_state for effect in outcome.effects if isinstance(effect, effects.Persist)]
     if not written:
         return "no"
     last = written[-1]
@@ -130,13 +112,13 @@ def _persisted(before: QuorumState, outcome: Outcome) -> str:
 
 
 def _timers(outcome: Outcome) -> str:
-    armed = {effect.timer: effect for effect in outcome.effects if isinstance(effect, ArmTimer)}
+    armed = {effect.timer: effect for effect in outcome.effects if isinstance(effect, effects.ArmTimer)}
     return ", ".join(f"{timer.value}={_duration(effect)}" for timer, effect in armed.items()) or "none"
 
 
-def _duration(effect: ArmTimer) -> str:
+def _duration(effect: effects.ArmTimer) -> str:
     duration = effect.duration
-    if not isinstance(duration, SuccessorBackoff):
+    if not isinstance(duration, effects.SuccessorBackoff):
         return duration.name.lower().replace("_", "-")
     if duration.position and duration.position >= duration.count:
         return "not a successor"

@@ -161,7 +161,7 @@ def _draft(ids: tuple[int, ...]) -> Mapping[type, Form]:
             },
         ),
         Liveness: Form("incarnation state ticks"),
-        Broker: _broker("wish state fenced ticks request_ticks superseded"),
+        Broker: _broker("target state fenced ticks request_ticks superseded"),
         PendingIsr: Form(_CHANGE),
         MetadataUpdate: Form(_UPDATE),
         MetadataHeartbeatRequest: Form("broker incarnation target"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import messages, views
 from kraftcheck.reference.brokers.broker import Api, Broker
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import (
@@ -14,30 +14,15 @@ from kraftcheck.reference.brokers.events import (
     ContactLost,
     ControllerFound,
     HeartbeatDue,
-    IsrWish,
-    IsrWished,
+    IsrProposed,
     MetadataReceived,
+    ProposedIsr,
     RegistrationDue,
     RequestTimedOut,
     ResponseReceived,
-    ShutdownWished,
+    ShutdownRequested,
     StoreAnswered,
     Tick,
-)
-from kraftcheck.reference.brokers.messages import (
-    AlterPartitionResponse,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationResponse,
-    BrokerState,
-    IsrChangeResponse,
-    IsrMember,
-    MetadataHeartbeatResponse,
-    MetadataUpdate,
-    PartitionResult,
-    PartitionState,
-    Response,
-    StoreIsrResponse,
-    VisibleBroker,
 )
 from kraftcheck.reference.brokers.protocol import BrokerProtocol, IsrChanges
 from kraftcheck.reference.frozen import replace
@@ -48,56 +33,56 @@ _ISRS = ((1,), (1, 2), (), (1, 9))
 
 def events(protocol: BrokerProtocol, broker: Broker) -> Iterator[BrokerEvent]:
     """All events of ``broker`` in this form."""
-    yield from (Tick(), HeartbeatDue(), ShutdownWished(), ClientRequest(), ClientRequestDone())
+    yield from (Tick(), HeartbeatDue(), ShutdownRequested(), ClientRequest(), ClientRequestDone())
     yield ContactLost() if protocol.is_draft else RegistrationDue()
     yield from (ControllerFound(node) for node in (1, 2))
     yield from (RequestTimedOut(api) for api in Api)
     for name in (("t", 0), ("x", 7)):
-        yield from (IsrWished((IsrWish(*name, isr),)) for isr in _ISRS)
+        yield from (IsrProposed((ProposedIsr(*name, isr),)) for isr in _ISRS)
     for life in (1, 2, 3):
-        yield IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),))
-    yield IsrWished(())
+        yield IsrProposed((ProposedIsr("t", 0, (1, 2), (messages.IsrMember(2, life),)),))
+    yield IsrProposed(())
     for response in _responses(protocol, broker):
         yield ResponseReceived(1, response)
     yield ResponseReceived(2, next(_responses(protocol, broker)))
     yield from (MetadataReceived(update) for update in _updates(protocol, broker))
     if broker.legacy:
         epoch = max((each.partition_epoch for each in broker.partitions), default=0) + 1
-        answer = StoreIsrResponse("t", 0, True, epoch)
+        answer = messages.StoreIsrResponse("t", 0, True, epoch)
         yield from (StoreAnswered(each) for each in with_others(answer))
 
 
-def _responses(protocol: BrokerProtocol, broker: Broker) -> Iterator[Response]:
+def _responses(protocol: BrokerProtocol, broker: Broker) -> Iterator[messages.Response]:
     if protocol.is_draft:
-        yield from (MetadataHeartbeatResponse(state=state) for state in BrokerState)
+        yield from (messages.MetadataHeartbeatResponse(state=state) for state in messages.BrokerState)
         errors = (code for code in BrokerErrorCode if code is not BrokerErrorCode.NONE)
-        yield from map(MetadataHeartbeatResponse, errors)
+        yield from map(messages.MetadataHeartbeatResponse, errors)
     else:
-        yield from with_others(BrokerHeartbeatResponse(caught_up=True, fenced=False))
-        yield from with_others(BrokerRegistrationResponse(epoch=3))
+        yield from with_others(messages.BrokerHeartbeatResponse(caught_up=True, fenced=False))
+        yield from with_others(messages.BrokerRegistrationResponse(epoch=3))
     if protocol.isr_changes is IsrChanges.ISR_CHANGE:
-        yield IsrChangeResponse()
+        yield messages.IsrChangeResponse()
         for code in BrokerErrorCode:
-            yield from (IsrChangeResponse(code), IsrChangeResponse(results=(code,)))
+            yield from (messages.IsrChangeResponse(code), messages.IsrChangeResponse(results=(code,)))
         return
-    yield AlterPartitionResponse()
+    yield messages.AlterPartitionResponse()
     for known in broker.partitions:
-        applied = PartitionResult(
+        applied = messages.PartitionResult(
             "t", 0, BrokerErrorCode.NONE, known.leader, known.leader_epoch, known.partition_epoch + 1, (1,)
         )
-        yield from with_others(AlterPartitionResponse(partitions=(applied,)))
+        yield from with_others(messages.AlterPartitionResponse(partitions=(applied,)))
 
 
-def _updates(protocol: BrokerProtocol, broker: Broker) -> Iterator[MetadataUpdate]:
+def _updates(protocol: BrokerProtocol, broker: Broker) -> Iterator[messages.MetadataUpdate]:
     """Metadata: the known one, and such that is newer or older in one field."""
-    known = views.partition_of(broker, "t", 0) or PartitionState("t", 0, 1, 0, 0, (1, 2))
+    known = views.partition_of(broker, "t", 0) or messages.PartitionState("t", 0, 1, 0, 0, (1, 2))
     newer = replace(
         known, leader=2, leader_epoch=known.leader_epoch + 1, partition_epoch=known.partition_epoch + 1
     )
-    lives = broker.visible or (VisibleBroker(1, 1),)
+    lives = broker.visible or (messages.VisibleBroker(1, 1),)
     for brokers, partition in ((lives, known), (lives, newer), ((), newer)):
         yield from with_others(
-            MetadataUpdate(
+            messages.MetadataUpdate(
                 controller=1,
                 controller_epoch=broker.controller_epoch,
                 brokers=brokers,

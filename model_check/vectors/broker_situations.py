@@ -138,13 +138,13 @@ def _leaving(protocol: BrokerProtocol, running: Broker) -> Iterator[Broker]:
     """A process that runs, at every point of its way out."""
     heard = replace(running, state=BrokerState.STOPPING)
     if protocol.is_draft:
-        yield replace(heard, wish=BrokerState.STOPPING)
+        yield replace(heard, target=BrokerState.STOPPING)
     for accepted in (0, 1):
         awaiting = replace(
             heard if protocol.is_draft else running, accepted=accepted, awaiting=(Api.HEARTBEAT,)
         )
         if protocol.is_draft:
-            yield replace(awaiting, wish=BrokerState.INACTIVE)
+            yield replace(awaiting, target=BrokerState.INACTIVE)
         else:
             for life in (Life.PENDING_CONTROLLED_SHUTDOWN, Life.SHUTTING_DOWN):
                 yield replace(awaiting, life=life)

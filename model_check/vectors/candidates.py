@@ -167,9 +167,7 @@ def _function(case: tuple[str, dict[str, Any]]) -> Candidate:
     word = functions.outcome_of(name, arguments, result)
     pairs = tuple(sorted(f"{rule}{SEPARATOR}{word}" for rule in rules))
     text = f"{name} {arguments}"
-    return Candidate(
-        form.FUNCTION, 0, pairs, len(text), form.digest(text), lambda: vectors.of_function(name, arguments)
-    )
+    return _of_question(form.FUNCTION, form.Function(name, arguments), pairs, text)
 
 
 def message(api: str, direction: str, version: int, body: Json) -> Candidate:
@@ -185,14 +183,12 @@ def message(api: str, direction: str, version: int, body: Json) -> Candidate:
         pairs = [f"{rule}{SEPARATOR}{name} about {about}" for rule in rules]
     else:
         pairs = [f"{name}{SEPARATOR}{word}" for word in _shown(api, direction, version, body)]
-    return Candidate(
-        form.MESSAGE,
-        0,
-        tuple(sorted(pairs)),
-        len(text),
-        form.digest(text),
-        lambda: vectors.of_message(api, direction, version, body),
-    )
+    asked = form.Message(api, direction, version, body)
+    return _of_question(form.MESSAGE, asked, tuple(sorted(pairs)), text)
+
+
+def _of_question(kind: str, asked: form.Question, pairs: tuple[str, ...], text: str) -> Candidate:
+    return Candidate(kind, 0, pairs, len(text), form.digest(text), lambda: vectors.of_question(kind, asked))
 
 
 def _shown(api: str, direction: str, version: int, body: Json) -> Iterator[str]:

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
+from msgspec import Meta, Struct
+
+from kraftcheck.evidence.recordings.fields import typed
+from kraftcheck.reference import replica as replicas
 from kraftcheck.reference import versions
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import BeginQuorumEpochRequest, FetchRequest, Request, VoteRequest
 from kraftcheck.reference.progress import advance_high_watermark
 from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.replica import Candidate, Election, Leader, Progress, QuorumState, Replica
+from kraftcheck.reference.replica import Candidate, Leader, Progress, QuorumState, Replica
 from kraftcheck.reference.transitions import is_lost, is_won
 from kraftcheck.reference.types import INT32
 from kraftcheck.reference.voters import ReplicaKey, static_voters
@@ -24,83 +29,75 @@ from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
 
 ELECTION, HIGH_WATERMARK, VERSION = "election", "high-watermark", "request-version"
-_MOST = 64
+
+Number = Annotated[int, Meta(ge=0, le=INT32)]
+Ids = Annotated[tuple[Number, ...], Meta(max_length=64)]
+#: What a function gives, and the rules that decide it.
+Result = tuple[Json, tuple[str, ...]]
 
 
-def call(name: str, arguments: Mapping[str, Json], where: str) -> tuple[Json, tuple[str, ...]]:
-    """The result of the function ``name`` and the rules that decide it. Raises InputError.
+class Election(Struct, forbid_unknown_fields=True):
+    """An election, by the ids of its voters."""
 
-    ``election``: of ``voters``, ``granted`` and ``rejected`` (ids): "won", "lost" or "undecided".
-    ``high-watermark``: of ``ends`` (of each voter's log as its leader knows it, the leader's own included;
-    null: not known), ``epoch_start`` (the leader's log end when it was elected) and ``high_watermark`` (null:
-    not known yet): the high watermark afterwards.
-    ``request-version``: of a ``request`` and the versions that its receiver has (``supported``: the oldest
-    and the newest; null: none): the ``version`` in which it goes out, or the ``answer`` that its sender gives
-    itself.
+    voters: Ids
+    granted: Ids
+    rejected: Ids
+
+    def result(self, where: str) -> Result:
+        """``won``, ``lost`` or ``undecided``."""
+        election = Candidate(replicas.Election(self.voters, self.granted, self.rejected)).election
+        if is_won(election):
+            return "won", ("DEF-2", "VOTE-3" if len(self.voters) == 1 else "VOTE-20")
+        return ("lost", ("DEF-2", "VOTE-21")) if is_lost(election) else ("undecided", ("DEF-2", "VOTE-23"))
+
+
+class HighWatermark(Struct, forbid_unknown_fields=True):
+    """A leader. ``ends``: of each voter's log as its leader knows it, the leader's own included (null: not
+    known); ``epoch_start``: the leader's log end when it was elected; ``high_watermark``: null, if it is not
+    known yet.
     """
-    if name == ELECTION:
-        voters, granted, rejected = (_ids(arguments, key, where) for key in ("voters", "granted", "rejected"))
-        return _election(voters, granted, rejected)
-    if name == HIGH_WATERMARK:
-        ends = arguments.get("ends")
-        if not isinstance(ends, list) or not 1 <= len(ends) <= _MOST:
-            raise InputError(f"{where}.arguments.ends: expected an array of 1 to {_MOST} offsets.")
-        known = [None if end is None else _number(end, f"{where}.arguments.ends") for end in ends]
-        start = _number(arguments.get("epoch_start"), f"{where}.arguments.epoch_start")
-        mark = arguments.get("high_watermark")
-        before = None if mark is None else _number(mark, f"{where}.arguments.high_watermark")
-        return _high_watermark(known, start, before)
-    if name == VERSION:
-        request = codec.decode(arguments.get("request"), Request, f"{where}.arguments.request")
-        sending = versions.send(request, _range(arguments.get("supported"), f"{where}.arguments.supported"))
+
+    ends: Annotated[tuple[Number | None, ...], Meta(min_length=1, max_length=64)]
+    epoch_start: Number
+    high_watermark: Number | None
+
+    def result(self, where: str) -> Result:
+        """The high watermark afterwards."""
+        ids = range(1, len(self.ends) + 1)
+        known = zip(ids, self.ends, strict=True)
+        role = Leader(self.epoch_start, (1,), tuple(Progress(ReplicaKey(n), end) for n, end in known))
+        leader = Replica(ReplicaKey(1), static_voters(ids), QuorumState(1, 1), role=role)
+        work = Work(KAFKA, replace(leader, high_watermark=self.high_watermark))
+        advance_high_watermark(work)
+        return work.replica.high_watermark, tuple(work.rules)
+
+
+class RequestVersion(Struct, forbid_unknown_fields=True):
+    """A request, and the oldest and the newest version that its receiver has (null: none)."""
+
+    request: Any
+    supported: tuple[Number, Number] | None
+
+    def result(self, where: str) -> Result:
+        """The ``version`` in which it goes out, or the ``answer`` that its sender gives itself."""
+        request = codec.decode(self.request, Request, f"{where}.request")
+        sending = versions.send(request, self.supported)
         if sending.answer is None:
             return {"version": sending.version}, sending.rules
         return {"answer": codec.encode(sending.answer)}, sending.rules
-    raise InputError(f"{where}.function: expected {ELECTION}, {HIGH_WATERMARK} or {VERSION}.")
 
 
-def _range(data: Json, where: str) -> tuple[int, int] | None:
-    if data is None:
-        return None
-    if not isinstance(data, list) or len(data) != 2:
-        raise InputError(f"{where}: expected null or an array of the oldest and the newest version.")
-    low, high = (_number(each, where) for each in data)
-    return low, high
+#: The functions by name, with their arguments.
+FUNCTIONS = {ELECTION: Election, HIGH_WATERMARK: HighWatermark, VERSION: RequestVersion}
 
 
-def _number(data: Json, where: str) -> int:
-    if type(data) is not int or not 0 <= data <= INT32:
-        raise InputError(f"{where}: expected a number from 0 to {INT32}.")
-    return data
-
-
-def _ids(arguments: Mapping[str, Json], key: str, where: str) -> tuple[int, ...]:
-    data = arguments.get(key)
-    if not isinstance(data, list) or len(data) > _MOST:
-        raise InputError(f"{where}.arguments.{key}: expected an array of at most {_MOST} ids.")
-    return tuple(_number(each, f"{where}.arguments.{key}") for each in data)
-
-
-def _election(
-    voters: tuple[int, ...], granted: tuple[int, ...], rejected: tuple[int, ...]
-) -> tuple[Json, tuple[str, ...]]:
-    election = Candidate(Election(voters, granted, rejected)).election
-    if is_won(election):
-        return "won", ("DEF-2", "VOTE-3" if len(voters) == 1 else "VOTE-20")
-    return ("lost", ("DEF-2", "VOTE-21")) if is_lost(election) else ("undecided", ("DEF-2", "VOTE-23"))
-
-
-def _high_watermark(
-    ends: list[int | None], epoch_start: int, high_watermark: int | None
-) -> tuple[Json, tuple[str, ...]]:
-    ids = range(1, len(ends) + 1)
-    role = Leader(
-        epoch_start, (1,), tuple(Progress(ReplicaKey(n), end) for n, end in zip(ids, ends, strict=True))
-    )
-    leader = Replica(ReplicaKey(1), static_voters(ids), QuorumState(1, 1), role=role)
-    work = Work(KAFKA, replace(leader, high_watermark=high_watermark))
-    advance_high_watermark(work)
-    return work.replica.high_watermark, tuple(work.rules)
+def call(name: str, arguments: Mapping[str, Json], where: str) -> Result:
+    """The result of one of the FUNCTIONS and the rules that decide it. Raises InputError."""
+    if name not in FUNCTIONS:
+        raise InputError(f"{where}.function: expected {', '.join(FUNCTIONS)}.")
+    given: Election | HighWatermark | RequestVersion
+    given = typed(arguments, FUNCTIONS[name], f"{where}.arguments")
+    return given.result(f"{where}.arguments")
 
 
 def cases() -> Iterator[tuple[str, dict[str, Json]]]:

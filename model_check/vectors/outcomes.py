@@ -8,7 +8,7 @@ which effect. So an outcome of a rule is any outcome of a step that this rule de
 * a request that is sent: ``sends VoteRequest``, ``sends VoteRequest as a pre-vote``
 * of a replica a transition, ``Unattached->Follower``, with ``, larger epoch`` where the epoch grew; a timer,
   ``arms election``; ``dies`` for an effect ``Fatal``
-* of the controller ``tells metadata``, ``declares INACTIVE``, ``fences``, ``unfences``, or
+* of the controller ``sends metadata``, ``declares INACTIVE``, ``fences``, ``unfences``, or
   ``partition changes``, with ``, another leader`` or ``, no leader`` where that is so
 * another effect by its class: ``Persist``, ``Truncate``, ``FencedItself``, ``Stop``
 * without effects ``no effect, changes`` or ``no effect``, as the state changes or not; ``no effect, an ISR
@@ -91,7 +91,7 @@ _WORDS: Mapping[type, Callable[[Any], str]] = {
     of_brokers.WriteStore: _sends,
     effects.ArmTimer: lambda effect: f"arms {effect.timer.value}",
     effects.Fatal: lambda effect: "dies",
-    of_brokers.Tell: lambda effect: "tells metadata",
+    of_brokers.SendMetadata: lambda effect: "sends metadata",
     of_brokers.StoreReply: lambda effect: (
         f"the store {'is' if effect.response.written else 'is not'} written"
     ),

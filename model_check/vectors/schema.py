@@ -25,8 +25,8 @@ from kraftcheck.vectors.vector import NODES
 FORMAT, INDEX_FORMAT = "kraftcheck-vectors", "kraftcheck-vectors-index"
 #: Grows with every change of the format. 2: messages, and the function ``request-version``. 3: brokers and
 #: their controller, and the field ``node`` of vectors, files and entries of the index. 4: ``Fatal`` has the
-#: name of a reason and fields.
-VERSION = 4
+#: name of a reason and fields. 5: brokers propose ISRs (``IsrProposed``), and have a ``target`` state.
+VERSION = 5
 
 _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _RULES = {"type": "array", "items": {"type": "string"}}

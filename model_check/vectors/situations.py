@@ -16,41 +16,11 @@ from typing import Any, get_args
 from kraftcheck.query import replica_tables as tables
 from kraftcheck.query.ask import expecting_answer
 from kraftcheck.query.replica_tables import TABLES
+from kraftcheck.reference import events, messages
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    CreateSnapshot,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    ResponseReceived,
-    Shutdown,
-    Timer,
-    UpgradeKRaftVersion,
-)
 from kraftcheck.reference.frozen import field_types, replace
 from kraftcheck.reference.log import SnapshotId
-from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    AlterQuorumRequest,
-    ApiVersionsRequest,
-    BeginQuorumEpochRequest,
-    DescribeQuorumRequest,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchSnapshotRequest,
-    FindQuorumRequest,
-    RemoveRaftVoterRequest,
-    Request,
-    Response,
-    UpdateRaftVoterRequest,
-    VoteRequest,
-)
 from kraftcheck.reference.protocol import KAFKA, PRESETS, Discovery, Protocol, VoterChanges
 from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.step import start, step
@@ -83,9 +53,9 @@ def of_tables(protocol: Protocol) -> Iterator[Asked]:
 
 
 @cache
-def _situations() -> tuple[tuple[Replica, Event | Disk], ...]:
+def _situations() -> tuple[tuple[Replica, events.Event | Disk], ...]:
     """Who it happens to and what, whatever the protocol; of a start, the disk."""
-    found: list[tuple[Replica, Event | Disk]] = []
+    found: list[tuple[Replica, events.Event | Disk]] = []
     for table in TABLES.values():
         for cell in itertools.product(*table.columns.values()):
             situation = table.situation(dict(zip(table.columns, cell, strict=True)))
@@ -106,16 +76,16 @@ def malformed(protocol: Protocol) -> Iterator[Asked]:
             if not _exists(protocol, event):
                 continue
             yield Asked(protocol, replica, event, step(protocol, replica, event))
-            if isinstance(event, ResponseReceived):
+            if isinstance(event, events.ResponseReceived):
                 awaiting = expecting_answer(replica, event)
                 yield Asked(protocol, awaiting, event, step(protocol, awaiting, event))
 
 
-def _exists(protocol: Protocol, event: Event) -> bool:
+def _exists(protocol: Protocol, event: events.Event) -> bool:
     """Whether what arrives is a message of this protocol: KIP-595 has two that were never released."""
-    if isinstance(event, RequestReceived):
+    if isinstance(event, events.RequestReceived):
         name = type(event.request).__name__
-    elif isinstance(event, ResponseReceived):
+    elif isinstance(event, events.ResponseReceived):
         name = type(event.response).__name__
     else:
         return True
@@ -150,38 +120,38 @@ def _replicas() -> Iterator[Replica]:
             yield replace(replica, cluster_id=OURS)
 
 
-def _sound(replica: Replica) -> Iterator[Request]:
+def _sound(replica: Replica) -> Iterator[messages.Request]:
     """One request of each kind, as a voter or an administrator makes it."""
     epoch, log, sender = replica.epoch, replica.log, ReplicaKey(2, replica.key.directory and "B")
     key = replica.key
-    yield VoteRequest(epoch, sender, key, log.last_epoch, log.end_offset, False, OURS)
-    yield VoteRequest(epoch, sender, key, log.last_epoch, log.end_offset, True, OURS)
-    yield BeginQuorumEpochRequest(epoch, 2, key, _HERE, OURS)
-    yield EndQuorumEpochRequest(epoch, 2, (ReplicaKey(3), key), _HERE, OURS)
-    yield FetchRequest(epoch, sender, log.end_offset, log.last_epoch, None, 0, OURS)
-    yield FetchSnapshotRequest(epoch, sender, SnapshotId(2, 2), 0, 100, OURS)
-    yield AddRaftVoterRequest(ReplicaKey(4, "D"), _HERE, cluster_id=OURS)
-    yield RemoveRaftVoterRequest(sender, OURS)
-    yield UpdateRaftVoterRequest(epoch, sender, _HERE, 0, 1, OURS)
-    yield DescribeQuorumRequest()
-    yield AlterQuorumRequest((1, 2, 4), OURS)
-    yield FindQuorumRequest(sender, _HERE)
-    yield ApiVersionsRequest()
+    yield messages.VoteRequest(epoch, sender, key, log.last_epoch, log.end_offset, False, OURS)
+    yield messages.VoteRequest(epoch, sender, key, log.last_epoch, log.end_offset, True, OURS)
+    yield messages.BeginQuorumEpochRequest(epoch, 2, key, _HERE, OURS)
+    yield messages.EndQuorumEpochRequest(epoch, 2, (ReplicaKey(3), key), _HERE, OURS)
+    yield messages.FetchRequest(epoch, sender, log.end_offset, log.last_epoch, None, 0, OURS)
+    yield messages.FetchSnapshotRequest(epoch, sender, SnapshotId(2, 2), 0, 100, OURS)
+    yield messages.AddRaftVoterRequest(ReplicaKey(4, "D"), _HERE, cluster_id=OURS)
+    yield messages.RemoveRaftVoterRequest(sender, OURS)
+    yield messages.UpdateRaftVoterRequest(epoch, sender, _HERE, 0, 1, OURS)
+    yield messages.DescribeQuorumRequest()
+    yield messages.AlterQuorumRequest((1, 2, 4), OURS)
+    yield messages.FindQuorumRequest(sender, _HERE)
+    yield messages.ApiVersionsRequest()
 
 
-def _requests(replica: Replica) -> Iterator[Event]:
+def _requests(replica: Replica) -> Iterator[events.Event]:
     for request in _sound(replica):
         epochs = [-1, replica.epoch - 1, replica.epoch, replica.epoch + 1]
         for epoch in epochs if hasattr(request, "epoch") else [None]:
             sent = request if epoch is None else replace(request, epoch=epoch)
-            yield RequestReceived(2, sent)
+            yield events.RequestReceived(2, sent)
             for name, kind in field_types(type(request)).items():
                 if name == "epoch":
                     continue
                 for value in _others(replica, name, getattr(request, name)):
-                    yield RequestReceived(2, replace(sent, **{name: value}))
+                    yield events.RequestReceived(2, replace(sent, **{name: value}))
                 if NoneType in get_args(kind):
-                    yield RequestReceived(2, replace(sent, **{name: None}))
+                    yield events.RequestReceived(2, replace(sent, **{name: None}))
 
 
 def _others(replica: Replica, name: str, value: Any) -> Iterator[Any]:
@@ -207,31 +177,31 @@ def _others(replica: Replica, name: str, value: Any) -> Iterator[Any]:
             yield from ((1,), (9,), (1, 1))
 
 
-def _responses(replica: Replica) -> Iterator[Event]:
+def _responses(replica: Replica) -> Iterator[events.Event]:
     """Each error code in each place; what there is no error about, of each epoch and of many leaders."""
-    for kind in get_args(Response):
+    for kind in get_args(messages.Response):
         fields = field_types(kind)
         epoch = {"epoch": replica.epoch} if "epoch" in fields else {}
         if "voters" in fields and epoch:
             for ids in ((1, 2, 3), (2, 3)):
-                yield ResponseReceived(3, kind(**epoch, voters=static_voters(ids)))
+                yield events.ResponseReceived(3, kind(**epoch, voters=static_voters(ids)))
         for name in ("error", "partition_error"):
             for code in ErrorCode if name in fields else ():
-                yield ResponseReceived(3, kind(**epoch, **{name: code}))
+                yield events.ResponseReceived(3, kind(**epoch, **{name: code}))
         codes = (ErrorCode.NONE, ErrorCode.FENCED_LEADER_EPOCH) if "partition_error" in fields else ()
         epochs = (-1, replica.epoch - 1, replica.epoch, replica.epoch + 1)
         for code, of, leader in itertools.product(codes, epochs, (None, 1, 3, 9)):
             if epoch and "leader" in fields:
-                yield ResponseReceived(3, kind(epoch=of, leader=leader, partition_error=code))
+                yield events.ResponseReceived(3, kind(epoch=of, leader=leader, partition_error=code))
 
 
-def _local(replica: Replica) -> Iterator[Event]:
+def _local(replica: Replica) -> Iterator[events.Event]:
     for epoch in (replica.epoch - 1, replica.epoch, replica.epoch + 1):
-        yield Append(epoch, (7, 8))
-        yield Resign(epoch)
-        yield from (UpgradeKRaftVersion(epoch, version) for version in (-1, 0, 1, 2))
+        yield events.Append(epoch, (7, 8))
+        yield events.Resign(epoch)
+        yield from (events.UpgradeKRaftVersion(epoch, version) for version in (-1, 0, 1, 2))
     for offset, epoch in ((0, 0), (2, 2), (2, 9), (4, 3), (9, 3)):
-        yield CreateSnapshot(SnapshotId(offset, epoch), (7,))
+        yield events.CreateSnapshot(SnapshotId(offset, epoch), (7,))
     for node in (2, 3, 9):
-        yield from (RequestTimedOut(node), BackoffExpired(node), FetchWaitExpired(node))
-    yield from (Shutdown(), Poll(), Poll(tuple(Timer)), Poll(discovery=3))
+        yield from (events.RequestTimedOut(node), events.BackoffExpired(node), events.FetchWaitExpired(node))
+    yield from (events.Shutdown(), events.Poll(), events.Poll(tuple(events.Timer)), events.Poll(discovery=3))

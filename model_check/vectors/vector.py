@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
+from msgspec import to_builtins
+
+from kraftcheck.evidence.recordings.fields import typed
 from kraftcheck.query import broker_step
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
@@ -35,7 +38,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.switches import FORMS
 from kraftcheck.systems.brokers.switches import with_switches as with_broker_switches
 from kraftcheck.systems.variants import switches_of, with_switches
-from kraftcheck.vectors import functions, messages
+from kraftcheck.vectors import form
 from kraftcheck.vectors.asked import Asked
 from kraftcheck.vectors.form import (
     BROKER,
@@ -47,8 +50,6 @@ from kraftcheck.vectors.form import (
     STEP,
     Vector,
     compare,
-    read_protocol,
-    require,
 )
 
 START, CRASH = "start", "crash"
@@ -129,10 +130,10 @@ def _nearest(protocol: Protocol | BrokerProtocol) -> tuple[str, dict[str, str | 
 def decode_protocol(data: Json, where: str, kind: type = Protocol) -> Any:
     """The protocol that a vector names; ``kind``: its class. Raises InputError."""
     variants = _VARIANTS[kind]
-    preset, switches = read_protocol(data, where)
-    if preset not in variants.presets:
+    given: form.Protocol = typed(data, form.Protocol, f"{where}.protocol")
+    if given.preset not in variants.presets:
         raise InputError(f"{where}.protocol.preset: expected one of {', '.join(variants.presets)}.")
-    return variants.read(preset, switches, f"{where}.protocol")
+    return variants.read(given.preset, given.switches, f"{where}.protocol")
 
 
 @cache
@@ -187,21 +188,11 @@ def of_sequence(identity: Replica, steps: Sequence[Asked | None], protocol: Prot
     }
 
 
-def of_function(name: str, arguments: Mapping[str, Json]) -> Vector:
-    """The vector of a function of :mod:`.functions`."""
-    found = functions.call(name, arguments, f"{FUNCTION} {name}")
-    return _of_result(FUNCTION, {"function": name, "arguments": dict(arguments)}, *found)
-
-
-def of_message(api: str, direction: str, version: int, body: Json) -> Vector:
-    """The vector of a message of :mod:`.messages`."""
-    asked: Vector = {"api": api, "direction": direction, "version": version, "body": body}
-    return _of_result(MESSAGE, asked, *messages.result_of(api, direction, version, body, MESSAGE))
-
-
-def _of_result(kind: str, asked: Vector, result: Json, rules: tuple[str, ...]) -> Vector:
+def of_question(kind: str, asked: form.Question) -> Vector:
+    """The vector of a function, or of a message."""
+    result, rules = asked.answer(kind)
     head: Vector = {"kind": kind, "node": REPLICA, "protocol": encode_protocol(KAFKA)}
-    return {**head, **asked, "result": result, "rules": list(rules)}
+    return {**head, **to_builtins(asked), "result": result, "rules": list(rules)}
 
 
 # Reading.
@@ -219,46 +210,23 @@ def difference(vector: Mapping[str, Json], where: str) -> str | None:
     if kind not in node.kinds:
         raise InputError(f"{where}.kind: expected {' or '.join(node.kinds)}.")
     protocol = decode_protocol(vector.get("protocol"), where, Protocol if name == REPLICA else BrokerProtocol)
-    if kind == FUNCTION:
-        return _difference_of_function(vector, where)
-    if kind == MESSAGE:
-        return _difference_of_message(vector, where)
+    if kind in form.QUESTIONS:
+        asked: form.Question = typed(vector, form.QUESTIONS[kind], where)
+        result, decided = asked.answer(where)
+        expected = to_builtins(typed(vector, form.Answer, where))
+        return compare({"result": result, "rules": list(decided)}, expected, where)
     if kind == SEQUENCE:
         return _difference_of_sequence(protocol, vector, where)
     state = codec.decode(vector.get(node.field), node.state, f"{where}.{node.field}")
     return _difference_of_step(node, protocol, state, state, vector, where)[0]
 
 
-def _difference_of_function(vector: Mapping[str, Json], where: str) -> str | None:
-    require(vector, ("function", "arguments", "result", "rules"), where)
-    arguments = vector["arguments"]
-    if not isinstance(arguments, dict):
-        raise InputError(f"{where}.arguments: expected an object.")
-    result, decided = functions.call(str(vector["function"]), arguments, where)
-    return compare({"result": result, "rules": list(decided)}, vector, where)
-
-
-def _difference_of_message(vector: Mapping[str, Json], where: str) -> str | None:
-    require(vector, ("api", "direction", "version", "body", "result", "rules"), where)
-    version = vector["version"]
-    if type(version) is not int:
-        raise InputError(f"{where}.version: expected a number.")
-    named = str(vector["api"]), str(vector["direction"])
-    result, decided = messages.result_of(*named, version, vector["body"], where)
-    return compare({"result": result, "rules": list(decided)}, vector, where)
-
-
 def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], where: str) -> str | None:
-    require(vector, ("replica", "steps"), where)
-    identity = codec.decode(vector["replica"], Replica, f"{where}.replica")
-    steps = vector["steps"]
-    if not isinstance(steps, list) or not steps:
-        raise InputError(f"{where}.steps: expected an array with at least one step.")
+    given: form.Sequence = typed(vector, form.Sequence, where)
+    identity = codec.decode(given.replica, Replica, f"{where}.replica")
     replica: Replica | None = None
-    for number, each in enumerate(steps):
+    for number, each in enumerate(given.steps):
         place = f"{where}.steps[{number}]"
-        if not isinstance(each, dict):
-            raise InputError(f"{place}: expected an object.")
         if each.get("event") == CRASH:
             replica = None
             continue
@@ -275,14 +243,12 @@ def _difference_of_sequence(protocol: Protocol, vector: Mapping[str, Json], wher
 def _difference_of_step(
     node: Node, protocol: Any, identity: Any, state: Any, data: Mapping[str, Json], where: str
 ) -> tuple[str | None, Any]:
-    require(data, ("event", "outcome"), where)
-    expected = data["outcome"]
-    if not isinstance(expected, dict):
-        raise InputError(f"{where}.outcome: expected an object.")
-    if node.state is Replica and data["event"] == START:
-        outcome = start(protocol, identity, codec.decode(data.get("disk"), Disk, f"{where}.disk"))
+    given: form.Step = typed(data, form.Step, where)
+    expected = given.outcome
+    if node.state is Replica and given.event == START:
+        outcome = start(protocol, identity, codec.decode(given.disk, Disk, f"{where}.disk"))
     else:
-        event = codec.decode(data["event"], node.event, f"{where}.event")
+        event = codec.decode(given.event, node.event, f"{where}.event")
         try:
             outcome = node.step(protocol, state, event)
         except InputError as error:

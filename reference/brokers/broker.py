@@ -83,7 +83,7 @@ class Broker(Frozen):
     ``accepted`` counts requests of clients that it has taken and not completed. ``ended``: the process is
     gone.
 
-    KIP-343: ``legacy``: it runs below the inter-broker protocol of the draft. ``wish`` is the state it
+    KIP-343: ``legacy``: it runs below the inter-broker protocol of the draft. ``target`` is the state it
     requests, ``state`` the one it was given last. ``ticks`` of its clock have passed since it reached the
     controller, ``request_ticks`` since it sent the heartbeat under way; 0 where they do not run.
     ``superseded``: it has learned that another process has its id, and changes no ISR any more.
@@ -103,7 +103,7 @@ class Broker(Frozen):
     accepted: Count = 0
     ended: bool = False
     legacy: bool = False
-    wish: BrokerState = BrokerState.ACTIVE
+    target: BrokerState = BrokerState.ACTIVE
     state: BrokerState = BrokerState.INITIAL
     fenced: bool = True
     ticks: Ticks = 0

@@ -27,7 +27,7 @@ class Reply(Frozen):
     response: Response
 
 
-class Tell(Frozen):
+class SendMetadata(Frozen):
     """Metadata goes to process ``to``."""
 
     to: Process
@@ -68,7 +68,9 @@ class PartitionChanged(Frozen):
     partition: Partition
 
 
-ControllerEffect = Reply | Tell | StoreReply | Registered | BrokerDeclared | BrokerFenced | PartitionChanged
+ControllerEffect = (
+    Reply | SendMetadata | StoreReply | Registered | BrokerDeclared | BrokerFenced | PartitionChanged
+)
 
 # A broker process.
 

@@ -139,11 +139,11 @@ class ContactLost(Frozen):
     """The broker has not reached the controller for its whole time-out (untimed, KIP-343)."""
 
 
-class ShutdownWished(Frozen):
+class ShutdownRequested(Frozen):
     """A request to shut the process down in order."""
 
 
-class IsrWish(Frozen):
+class ProposedIsr(Frozen):
     """The ISR that a leader proposes for a partition. ``fetched``: which process of a member sent its last
     fetch (KIP-903); of members left out it is the one that metadata shows.
     """
@@ -154,12 +154,12 @@ class IsrWish(Frozen):
     fetched: InSequence[IsrMember] = ()
 
 
-class IsrWished(Frozen):
+class IsrProposed(Frozen):
     """Replicas have fallen behind or caught up, so that their leader proposes other ISRs. With them it
     asks again for what is pending; without any it does that alone.
     """
 
-    wishes: InSequence[IsrWish]
+    proposals: InSequence[ProposedIsr]
 
 
 class ClientRequest(Frozen):
@@ -180,8 +180,8 @@ BrokerEvent = (
     | HeartbeatDue
     | RequestTimedOut
     | ContactLost
-    | ShutdownWished
-    | IsrWished
+    | ShutdownRequested
+    | IsrProposed
     | ClientRequest
     | ClientRequestDone
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from kraftcheck.reference.brokers import pending_isrs, views
 from kraftcheck.reference.brokers.controller import Controller, Store
-from kraftcheck.reference.brokers.effects import Tell
+from kraftcheck.reference.brokers.effects import SendMetadata
 from kraftcheck.reference.brokers.messages import MetadataUpdate, PartitionState, Process
 from kraftcheck.reference.brokers.work import BrokerWork, ControllerWork
 
@@ -25,7 +25,7 @@ def send_changes(work: ControllerWork, before: Controller) -> None:
         return
     work.by("BSTATE-8")
     for target in _visible_processes(controller):
-        work.emit(Tell(target, views.metadata(controller)))
+        work.emit(SendMetadata(target, views.metadata(controller)))
 
 
 def send(work: ControllerWork, target: Process) -> None:
@@ -37,7 +37,7 @@ def send(work: ControllerWork, target: Process) -> None:
         work.by("BSTATE-8")
         if target not in _visible_processes(controller):
             return
-    work.emit(Tell(target, views.metadata(controller)))
+    work.emit(SendMetadata(target, views.metadata(controller)))
 
 
 def _visible_processes(controller: Controller) -> tuple[Process, ...]:

@@ -77,7 +77,7 @@ def send(work: BrokerWork) -> None:
     shutdown.proceed(work)
     work.by("HEARTBEAT-1", "HEARTBEAT-2")
     broker = work.broker
-    work.send(Api.HEARTBEAT, MetadataHeartbeatRequest(broker.id, broker.incarnation, broker.wish))
+    work.send(Api.HEARTBEAT, MetadataHeartbeatRequest(broker.id, broker.incarnation, broker.target))
 
 
 def handle_response(work: BrokerWork, node: int, response: MetadataHeartbeatResponse) -> None:

@@ -18,11 +18,11 @@ def request(work: BrokerWork) -> None:
         _request_by_life(work)
     elif work.broker.legacy:
         work.by("CONFIG-15", "COMPAT-5")
-        work.update(wish=BrokerState.INACTIVE)
+        work.update(target=BrokerState.INACTIVE)
         end_if_done(work)
-    elif work.broker.wish is BrokerState.ACTIVE:
+    elif work.broker.target is BrokerState.ACTIVE:
         work.by("BSTATE-5")
-        work.update(wish=BrokerState.STOPPING)
+        work.update(target=BrokerState.STOPPING)
 
 
 def _request_by_life(work: BrokerWork) -> None:
@@ -36,10 +36,10 @@ def _request_by_life(work: BrokerWork) -> None:
 
 def proceed(work: BrokerWork) -> None:
     """A stopping broker of KIP-343 that leads nothing any more requests to be inactive."""
-    broker = work.broker
-    if broker.wish is BrokerState.STOPPING and broker.state is BrokerState.STOPPING and not views.led(broker):
+    broker, leads = work.broker, views.led(work.broker)
+    if broker.target is BrokerState.STOPPING and broker.state is BrokerState.STOPPING and not leads:
         work.by("BSTATE-9")
-        work.update(wish=BrokerState.INACTIVE)
+        work.update(target=BrokerState.INACTIVE)
 
 
 def end_if_done(work: BrokerWork) -> None:

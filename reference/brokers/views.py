@@ -125,7 +125,7 @@ def _shown(partition: Partition) -> PartitionState:
 
 def is_let_go(broker: Broker) -> bool:
     """Whether a process of the draft may end once it has nothing left to complete (BSTATE-9)."""
-    return broker.wish is BrokerState.INACTIVE and (broker.legacy or broker.state is BrokerState.INACTIVE)
+    return broker.target is BrokerState.INACTIVE and (broker.legacy or broker.state is BrokerState.INACTIVE)
 
 
 def serves(protocol: BrokerProtocol, broker: Broker) -> bool:

@@ -1,9 +1,9 @@
-"""What the decision tables of brokers say of the combinations that have some values."""
+"""Decisions of tables on the combinations that have some values."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from kraftcheck.query.broker_decisions import possible
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import Cell
 from kraftcheck.query.decision_table import Decision, decide
+from kraftcheck.query.tables import BY_FORM, REPLICAS
 from kraftcheck.reference.brokers.protocol import (
     KIP343,
     SHIPPED,
@@ -20,13 +21,15 @@ from kraftcheck.reference.brokers.protocol import (
     KnownLife,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA
 
 #: Each form with the other form's requests for ISRs.
 DRAFT_BY_EPOCH = replace(KIP343, isr_changes=IsrChanges.ALTER_PARTITION)
 SHIPPED_BY_LIFE = replace(SHIPPED, isr_changes=IsrChanges.ISR_CHANGE)
 #: The presets, clocks that run as long as can be, the other requests for ISRs, what is compared with what is
 #: remembered, and a new controller that takes over no incarnation ids.
-PROTOCOLS = {
+PROTOCOLS: Mapping[str, tuple[Any, ...]] = {
+    REPLICAS: (KAFKA,),
     "draft": (
         KIP343,
         replace(KIP343, controller_timeout=9, broker_timeout=9, contact_time=ContactTime.REQUEST),
@@ -37,9 +40,9 @@ PROTOCOLS = {
 
 
 @cache
-def decided(form: str, name: str, protocol: BrokerProtocol) -> dict[Cell, Decision]:
+def decided(form: str, name: str, protocol: Any) -> dict[Cell, Decision]:
     """What a table says, row by row."""
-    return dict(decide(BROKER_TABLES[form][name], protocol))
+    return dict(decide(BY_FORM[form][name], protocol))
 
 
 def occurring(name: str, protocol: BrokerProtocol, **wanted: str) -> set[tuple[str, str]]:

@@ -75,8 +75,8 @@ def test_an_event_that_leads_to_no_state_of_a_cluster_is_refused() -> None:
 
 def test_a_change_that_names_a_member_twice_can_be_asked_about_next() -> None:
     leader = parse_state(f"{PROCESS} state=active fenced=no partitions=[{TOLD}]")
-    wish = parse_event("isr-wished wishes=[isr-wish(topic=t index=0 isr=[1 1])]")
-    asked = answer(KIP343, leader, wish).state
+    proposed = parse_event("isr-proposed proposals=[proposed-isr(topic=t index=0 isr=[1 1])]")
+    asked = answer(KIP343, leader, proposed).state
     assert isinstance(asked, Broker) and asked.pending[0].isr == (1, 1)
     refusal = parse_event("response-received node=1 response=isr-change-response(results=[INVALID_REQUEST])")
     refused = answer(KIP343, parse_state(describe(asked)), refusal).state

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import types
-import typing
-from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -18,22 +15,16 @@ from kraftcheck.cli import main as cli
 from kraftcheck.query import broker_forms, broker_step
 from kraftcheck.query.broker_step import is_about_brokers, parse_event, parse_state
 from kraftcheck.query.broker_tables import BROKER_TABLES
+from kraftcheck.reference.brokers import messages
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent, RequestReceived, Tick
-from kraftcheck.reference.brokers.messages import (
-    BrokerRegistrationRequest,
-    FeatureRange,
-    MetadataHeartbeatResponse,
-    Process,
-)
 from kraftcheck.reference.brokers.partition import Partition
-from kraftcheck.reference.frozen import field_types
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.short_form import describe
 from kraftcheck.systems.brokers.switches import FORMS
 from tests.query.broker_rows import situations
-from tests.query.values import values_of
+from tests.query.values import SMALL, values_of
 
 hypothesis_settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 STATE, EVENT = Controller | Broker, ControllerEvent | BrokerEvent
@@ -43,7 +34,7 @@ def says_something(value: Any) -> bool:
     """Whether the JSON form has this value: an answer to a heartbeat is a state or an error."""
     response = getattr(value, "response", None)
     return (
-        not isinstance(response, MetadataHeartbeatResponse)
+        not isinstance(response, messages.MetadataHeartbeatResponse)
         or bool(response.error)
         or response.state is not None
     )
@@ -65,8 +56,8 @@ def test_every_event_that_is_printed_parses_back(event: ControllerEvent | Broker
 
 def test_texts_that_are_no_plain_words_are_in_quotes() -> None:
     for name in ("none", "7", "active", "a b", 'say "]"', "", "é\n", "x=1"):
-        request = BrokerRegistrationRequest(1, name, 1, (FeatureRange(name, 0, 1),))
-        event = RequestReceived(1, Process(1, 1), request)
+        request = messages.BrokerRegistrationRequest(1, name, 1, (messages.FeatureRange(name, 0, 1),))
+        event = RequestReceived(1, messages.Process(1, 1), request)
         assert parse_event(describe(event)) == event
     text = describe(Store(partitions=(Partition("a b", 0, (1,), (1,)), Partition("none", 1, (1,), (1,)))))
     assert text == (
@@ -102,6 +93,8 @@ def test_words_are_read_as_their_field_wants_them() -> None:
         ("broker id=1 incarnation=", "STATE.incarnation: expected a whole number, found nothing"),
         ("broker id=1 incarnation=[1]", "STATE.incarnation: expected a whole number, found a list"),
         ("broker id=1 incarnation=[1", "expected '\\]' where the list ends, found the end of the text"),
+        ("broker " + "x=[" * 50, "where the list ends"),
+        ("broker " + "x=[" * 50 + "]" * 50, "one of its fields"),
         ("broker(id=1 incarnation=1", "where its fields end, found the end of the text"),
         ("broker(id=1 incarnation=1))", "expected nothing after the value, found '\\)'"),
         ("broker id=1 incarnation=1 partitions=[broker()]", "expected partition-state"),
@@ -147,21 +140,6 @@ def samples() -> tuple[tuple[str, Controller | Broker, Any], ...]:
     return tuple(found)
 
 
-def small_values(kind: Any) -> st.SearchStrategy[Any]:
-    """Values of a declared type whose numbers are such as are found in a small cluster."""
-    if isinstance(kind, types.UnionType):
-        return st.one_of(*map(small_values, typing.get_args(kind)))
-    if typing.get_origin(kind) is tuple:
-        return st.lists(st.deferred(lambda: small_values(typing.get_args(kind)[0])), max_size=2).map(tuple)
-    if kind is types.NoneType:
-        return st.none()
-    if kind in (bool, int, str):
-        return {bool: st.booleans(), int: st.integers(-1, 7), str: st.sampled_from(["t", "cluster"])}[kind]
-    if issubclass(kind, Enum):
-        return st.sampled_from(list(kind))
-    return st.builds(kind, **{name: small_values(hint) for name, hint in field_types(kind).items()})
-
-
 def ask(form: str, state: Controller | Broker, event: Any) -> None:
     """Ask as the command does; InputError is an answer. The state afterwards can be asked about next."""
     try:
@@ -176,7 +154,7 @@ def ask(form: str, state: Controller | Broker, event: Any) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 399), small_values(EVENT).filter(says_something))
+@given(st.integers(0, 399), values_of(EVENT, plain=SMALL).filter(says_something))
 def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, event: Any) -> None:
     form, state, _ = samples()[number % len(samples())]
     ask(form, state, event)
@@ -184,7 +162,7 @@ def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, eve
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(small_values(STATE), st.integers(0, 399), st.sampled_from(sorted(FORMS)))
+@given(values_of(STATE, plain=SMALL), st.integers(0, 399), st.sampled_from(sorted(FORMS)))
 def test_any_state_has_an_answer_or_is_refused(state: Any, number: int, form: str) -> None:
     ask(form, state, samples()[number % len(samples())][2])
 

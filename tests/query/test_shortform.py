@@ -9,29 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kraftcheck.reference import events, messages
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import (
-    Append,
-    CreateSnapshot,
-    Event,
-    Poll,
-    RequestReceived,
-    Resign,
-    ResponseReceived,
-    Shutdown,
-    Timer,
-    UpgradeKRaftVersion,
-)
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, EpochEnd, EpochStart, LeaderChange, Value
-from kraftcheck.reference.messages import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchResponse,
-    VoteRequest,
-    VoteResponse,
-)
 from kraftcheck.reference.replica import (
     Candidate,
     Connection,
@@ -136,42 +117,44 @@ def test_a_leader_opens_its_epoch_unless_its_log_has_it() -> None:
 def test_connections_parked_fetches_and_flags() -> None:
     replica = parse_replica("leader log=2@1 awaiting=2:17 backoff=3 parked=3:2 shutting-down broker hw=1")
     assert replica.connections == (Connection(2, True, 17), Connection(3, False))
-    assert replica.parked[0].request == FetchRequest(1, ReplicaKey(3), 2, 1, 1, 500)
+    assert replica.parked[0].request == messages.FetchRequest(1, ReplicaKey(3), 2, 1, 1, 500)
     assert replica.shutting_down
     assert not replica.can_become_voter
 
 
 def test_events_take_their_defaults_from_the_replica() -> None:
     replica = parse_replica("follower epoch=5 leader=1 log=3@4,2@5")
-    assert parse_event("vote-request from=3 epoch=6 last=4@2 pre-vote", replica) == RequestReceived(
-        3, VoteRequest(6, ReplicaKey(3), None, 2, 4, True)
+    assert parse_event("vote-request from=3 epoch=6 last=4@2 pre-vote", replica) == events.RequestReceived(
+        3, messages.VoteRequest(6, ReplicaKey(3), None, 2, 4, True)
     )
-    assert parse_event("begin-quorum-epoch-request from=1 to=2", replica) == RequestReceived(
-        1, BeginQuorumEpochRequest(5, 1, ReplicaKey(2), NODE_1)
+    assert parse_event("begin-quorum-epoch-request from=1 to=2", replica) == events.RequestReceived(
+        1, messages.BeginQuorumEpochRequest(5, 1, ReplicaKey(2), NODE_1)
     )
-    assert parse_event("end-quorum-epoch-request from=1 successors=3,2", replica) == RequestReceived(
-        1, EndQuorumEpochRequest(5, 1, (ReplicaKey(3), ReplicaKey(2)))
+    assert parse_event("end-quorum-epoch-request from=1 successors=3,2", replica) == events.RequestReceived(
+        1, messages.EndQuorumEpochRequest(5, 1, (ReplicaKey(3), ReplicaKey(2)))
     )
-    assert parse_event("fetch-request from=3 offset=3 last-epoch=4 hw=2", replica) == RequestReceived(
-        3, FetchRequest(5, ReplicaKey(3), 3, 4, 2, 500)
+    assert parse_event("fetch-request from=3 offset=3 last-epoch=4 hw=2", replica) == events.RequestReceived(
+        3, messages.FetchRequest(5, ReplicaKey(3), 3, 4, 2, 500)
     )
-    assert parse_event("vote-response from=3 granted error=FENCED_LEADER_EPOCH", replica) == ResponseReceived(
-        3, VoteResponse(5, None, True, partition_error=ErrorCode.FENCED_LEADER_EPOCH)
+    assert parse_event(
+        "vote-response from=3 granted error=FENCED_LEADER_EPOCH", replica
+    ) == events.ResponseReceived(
+        3, messages.VoteResponse(5, None, True, partition_error=ErrorCode.FENCED_LEADER_EPOCH)
     )
-    assert parse_event("fetch-response from=1 records=1@5 hw=6", replica) == ResponseReceived(
-        1, FetchResponse(5, 1, 6, (Batch(5, 5, (Value(5),)),), None, NODE_1)
+    assert parse_event("fetch-response from=1 records=1@5 hw=6", replica) == events.ResponseReceived(
+        1, messages.FetchResponse(5, 1, 6, (Batch(5, 5, (Value(5),)),), None, NODE_1)
     )
     response = parse_event("fetch-response from=1 records=1@6 diverging=3@4", replica)
-    assert isinstance(response, ResponseReceived)
-    assert isinstance(response.response, FetchResponse)
+    assert isinstance(response, events.ResponseReceived)
+    assert isinstance(response.response, messages.FetchResponse)
     assert isinstance(response.response.batches[0].records[0], LeaderChange)
     assert response.response.diverging == EpochEnd(4, 3)
-    assert parse_event("poll expired=election,fetch discovery=3", replica) == Poll(
-        (Timer.ELECTION, Timer.FETCH), 3
+    assert parse_event("poll expired=election,fetch discovery=3", replica) == events.Poll(
+        (events.Timer.ELECTION, events.Timer.FETCH), 3
     )
-    assert parse_event("append 7,8", replica) == Append(5, (7, 8))
-    assert parse_event("resign epoch=4", replica) == Resign(4)
-    assert parse_event("shutdown", replica) == Shutdown()
+    assert parse_event("append 7,8", replica) == events.Append(5, (7, 8))
+    assert parse_event("resign epoch=4", replica) == events.Resign(4)
+    assert parse_event("shutdown", replica) == events.Shutdown()
 
 
 ERRORS_OF_REPLICAS = {
@@ -245,7 +228,7 @@ def test_values_beyond_the_usual_words_are_printed_field_by_field() -> None:
     assert "records=[value(value=77)]" in print_replica(odd)
     assert parse_replica(print_replica(odd)) == odd
     assert print_replica(replace(replica, cluster_id="two words")).endswith('cluster="two words"')
-    event = ResponseReceived(1, FetchResponse(1, batches=odd.log.batches))
+    event = events.ResponseReceived(1, messages.FetchResponse(1, batches=odd.log.batches))
     assert print_event(event, replica).startswith("response-received source=1 response=fetch-response(")
     assert parse_event(print_event(event, replica), replica) == event
 
@@ -259,11 +242,11 @@ def test_one_grammar() -> None:
     assert parse_event("append [7 8]", replica) == parse_event("append values=7,8", replica)
 
 
-def is_a_value(event: Event) -> bool:
+def is_a_value(event: events.Event) -> bool:
     """Whether numbers are such as there are: a snapshot has a size, kraft.version is no negative number."""
-    if isinstance(event, UpgradeKRaftVersion):
+    if isinstance(event, events.UpgradeKRaftVersion):
         return 0 <= event.version < 2**15
-    return not isinstance(event, CreateSnapshot) or event.size > 0
+    return not isinstance(event, events.CreateSnapshot) or event.size > 0
 
 
 PATIENT = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -279,9 +262,9 @@ def test_every_replica_reads_back_as_it_was_printed(replica: Replica) -> None:
 @PATIENT
 @given(
     st.sampled_from(["follower leader=1 log=3@4,2@5", "leader epoch=5 log=3@4"]),
-    values_of(Event).filter(is_a_value),
+    values_of(events.Event).filter(is_a_value),
 )
-def test_every_event_reads_back_as_it_was_printed(replica_text: str, event: Event) -> None:
+def test_every_event_reads_back_as_it_was_printed(replica_text: str, event: events.Event) -> None:
     replica = parse_replica(replica_text)
     assert parse_event(print_event(event, replica), replica) == event
 

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from kraftcheck.cli.main import main
 from kraftcheck.query.replica_tables import TABLES
+from kraftcheck.query.tables import BY_FORM
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
 from kraftcheck.support.exit_codes import EXIT_BROKEN_PIPE
+from kraftcheck.systems.brokers.switches import FORMS
 from kraftcheck.systems.kraft.text import parse_replica
 
 FOLLOWER = "follower epoch=5 leader=1 log=3@4,2@5 fetched"
@@ -56,13 +58,21 @@ def test_rules_can_be_read_in_place(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*TABLES, "", "question"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        [FOLLOWER, VOTE, "-v"],
+        ["--table"],
+        *(["--table", name] for name in TABLES),
+        *(["--table", name, "--protocol", form] for form in FORMS for name in BY_FORM[form]),
+    ],
+    ids=" ".join,
+)
 def test_it_fits_in_60_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, question: list[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    question = ["step", FOLLOWER, VOTE, "-v"] if name == "question" else ["step", "--table", name]
-    assert max(map(len, run(capsys, *question).splitlines())) <= 60
+    assert max(map(len, run(capsys, "step", *question).splitlines())) <= 60
 
 
 def test_a_wide_table_is_a_grid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,36 +11,43 @@ import pytest
 from kraftcheck.query import broker_forms
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import cover
-from kraftcheck.query.decision_table import Decision, DecisionTable, decide, rows
+from kraftcheck.query.decision_table import Decision, rows
 from kraftcheck.query.replica_tables import TABLES
+from kraftcheck.query.tables import BY_FORM, REPLICAS
 from kraftcheck.reference.protocol import KAFKA, PRESETS
 from kraftcheck.systems.variants import read_protocol
+from tests.query.broker_rows import PROTOCOLS, decided
 from tests.query.transcripts import cases, name_of
+
+#: The presets of replicas other than that of Apache Kafka.
+OTHERS = {REPLICAS: tuple(each for name, each in PRESETS.items() if name != "kafka")}
+ALL = [(form, name) for form, known in BY_FORM.items() for name in known]
+#: What a table says under other presets of replicas, and of brokers, takes long to compute.
+SLOW = [(*each, protocol) for each in ALL for protocol in (*PROTOCOLS[each[0]], *OTHERS.get(each[0], ()))]
 
 
 @pytest.mark.parametrize(
-    "preset",
-    ["kafka", *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(PRESETS) if name != "kafka")],
+    ("form", "name", "protocol"),
+    [
+        pytest.param(*each, marks=[] if each[2] is KAFKA else pytest.mark.slow, id=f"{each[0]}-{each[1]}")
+        for each in SLOW
+    ],
 )
-@pytest.mark.parametrize("name", sorted(TABLES))
-def test_every_combination_is_in_a_row_and_every_row_is_right(name: str, preset: str) -> None:
-    table, protocol = TABLES[name], PRESETS[preset]
-    decisions = decide(table, protocol)
-    merged = cover(tuple(map(tuple, table.columns.values())), decisions)
+def test_every_combination_is_in_a_row_and_every_row_is_right(form: str, name: str, protocol: Any) -> None:
+    decisions = decided(form, name, protocol)
+    merged = cover(tuple(map(tuple, BY_FORM[form][name].columns.values())), decisions)
     assert decisions
     assert len(merged) < len(decisions)
     for cell, decision in decisions.items():
-        matching = {row.decision for row in merged if row.holds(cell)}
-        assert matching == {decision}
+        assert {row.decision for row in merged if row.holds(cell)} == {decision}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(TABLES))
-def test_every_value_of_every_column_occurs(name: str) -> None:
-    table = TABLES[name]
-    for index, (column, values) in enumerate(table.columns.items()):
-        seen = {cell[index] for cell in decide(table, KAFKA)}
-        assert seen == set(values), column
+@pytest.mark.parametrize(("form", "name"), ALL)
+def test_every_value_of_every_column_occurs(form: str, name: str) -> None:
+    cells = [cell for protocol in PROTOCOLS[form] for cell in decided(form, name, protocol)]
+    for index, (column, values) in enumerate(BY_FORM[form][name].columns.items()):
+        assert {cell[index] for cell in cells} == set(values), column
 
 
 def test_rows_are_the_same_every_time() -> None:
@@ -55,13 +62,11 @@ Conditions = Mapping[str, str]
 def decisions(head: str) -> list[tuple[Conditions, Decision]]:
     """The decisions of a table under a protocol, which ``head`` names, with their conditions."""
     name, form, *settings = head.split()
-    if form in BROKER_TABLES:
-        table: DecisionTable[Any] = BROKER_TABLES[form][name]
-        found = decide(table, broker_forms.read_protocol(form, settings))
-    else:
-        table = TABLES[name]
-        found = decide(table, read_protocol(form, settings))
-    return [(dict(zip(table.columns, cell, strict=True)), each) for cell, each in found.items()]
+    read = broker_forms.read_protocol if form in BROKER_TABLES else read_protocol
+    known = form if form in BROKER_TABLES else REPLICAS
+    columns = BY_FORM[known][name].columns
+    found = decided(known, name, read(form, settings))
+    return [(dict(zip(columns, cell, strict=True)), each) for cell, each in found.items()]
 
 
 def matching(head: str, given: Conditions) -> list[Decision]:

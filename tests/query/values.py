@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,6 +17,8 @@ from kraftcheck.reference.log import Batch, Log, Record, Snapshot, SnapshotId
 from kraftcheck.reference.types import Range
 from kraftcheck.reference.voters import Voter, VoterSet
 from kraftcheck.support import codec
+
+Plain = Mapping[type, st.SearchStrategy[Any]]
 
 
 @st.composite
@@ -36,15 +40,25 @@ def _voter_set(voters: list[Voter]) -> VoterSet:
     return VoterSet(tuple(sorted(voters, key=lambda voter: voter.key.id)))
 
 
-def values_of(kind: Any, allowed: Range | None = None) -> st.SearchStrategy[Any]:
-    """Values of a type; ``allowed``: the range of a number."""
+#: Numbers and texts as they are found in a small cluster.
+SMALL: Plain = {int: st.integers(-1, 7), str: st.sampled_from(["t", "cluster"])}
+
+
+def values_of(
+    kind: Any, allowed: Range | None = None, plain: Plain = MappingProxyType({})
+) -> st.SearchStrategy[Any]:
+    """Values of a type; ``allowed``: the range of a number; ``plain``: the numbers and texts in them, if they
+    are not to be any.
+    """
     if isinstance(kind, types.UnionType):
-        return st.one_of([values_of(option, allowed) for option in typing.get_args(kind)])
+        return st.one_of([values_of(option, allowed, plain) for option in typing.get_args(kind)])
     if typing.get_origin(kind) is tuple:
         items = typing.get_args(kind)
         if items[1:] == (Ellipsis,):
-            return st.lists(st.deferred(lambda: values_of(items[0])), max_size=2).map(tuple)
-        return st.tuples(*map(values_of, items))
+            return st.lists(st.deferred(lambda: values_of(items[0], None, plain)), max_size=2).map(tuple)
+        return st.tuples(*(values_of(item, None, plain) for item in items))
+    if kind in plain:
+        return plain[kind]
     if kind is types.NoneType:
         return st.none()
     if kind is bool:
@@ -60,7 +74,7 @@ def values_of(kind: Any, allowed: Range | None = None) -> st.SearchStrategy[Any]
     if kind is VoterSet:
         return st.lists(values_of(Voter), max_size=3, unique_by=lambda voter: voter.key.id).map(_voter_set)
     ranges = codec.ranges_of(kind)
-    fields = {name: values_of(hint, ranges.get(name)) for name, hint in field_types(kind).items()}
+    fields = {name: values_of(hint, ranges.get(name), plain) for name, hint in field_types(kind).items()}
     if kind is Batch:
         fields["records"] = st.lists(st.deferred(lambda: values_of(Record)), min_size=1, max_size=2).map(
             tuple

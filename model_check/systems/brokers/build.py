@@ -118,7 +118,7 @@ class _Builder:
             ids=(*sorted(brokers.running), *brokers.starting),
             legacy=frozenset(brokers.legacy),
             costs={name: number for number, name in enumerate(budgets)},
-            wishes=tuple(_isr(word) for word in environment.proposed_isrs),
+            proposed_isrs=tuple(_isr(word) for word in environment.proposed_isrs),
             partitions=tuple(Name(PARTITION.topic, number) for number in range(brokers.partitions))
             if brokers.replicas
             else (),

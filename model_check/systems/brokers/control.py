@@ -12,8 +12,8 @@ from kraftcheck.reference.brokers.effects import (
     ControllerEffect,
     Registered,
     Reply,
+    SendMetadata,
     StoreReply,
-    Tell,
 )
 from kraftcheck.reference.brokers.events import (
     ControllerEvent,
@@ -33,7 +33,6 @@ from kraftcheck.reference.brokers.messages import (
     MetadataUpdate,
     StoreIsrRequest,
 )
-from kraftcheck.reference.brokers.transitions import taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import control_checks, shutdown_checks, time
 from kraftcheck.systems.brokers.controller_step import ControllerStep
@@ -50,7 +49,7 @@ from kraftcheck.systems.brokers.network import (
     StoreRegistration,
 )
 from kraftcheck.systems.brokers.places import Control
-from kraftcheck.systems.brokers.step import Action, Execution, Step, session_ends
+from kraftcheck.systems.brokers.step import Action, Running, Step, session_ends
 from kraftcheck.systems.brokers.wiring import Wiring
 
 
@@ -96,7 +95,8 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
                 continue
             if wiring.environment.protects_last_isr_member and _is_last_member(control, broker):
                 continue
-            yield from _if_anything(wiring, control, SessionExpired(broker), session_ends(broker), expiry)
+            expired = (SessionExpired(broker),)
+            yield from _run(wiring, control, expired, session_ends(broker), expiry).unless_idle(control)
     failover = wiring.price("failovers")
     if failover is not None:
         for node in wiring.nodes:
@@ -106,7 +106,7 @@ def actions(wiring: Wiring, control: Control) -> Iterator[Step]:
     for each in wiring.partitions if wiring.is_draft else ():
         event = LeaderMoveDue(each.topic, each.index)
         action = Action("leader moves", CONTROLLER, wiring.named(each))
-        yield from _if_anything(wiring, control, event, action, ())
+        yield from _run(wiring, control, (event,), action).unless_idle(control)
 
 
 def with_silence(control: Control, signal: Silenced) -> Control:
@@ -136,16 +136,6 @@ def _is_last_member(control: Control, broker: int) -> bool:
     return any(each.isr == (broker,) for each in control.controller.durable.partitions)
 
 
-def _if_anything(
-    wiring: Wiring, control: Control, event: ControllerEvent, action: Action, costs: tuple[int, ...]
-) -> Iterator[Step]:
-    """The step, unless it changes nothing and has no effect."""
-    found = _run(wiring, control, (event,), action, costs)
-    assert found.execution is not None
-    if found.outcome.local != control or found.execution.effects:
-        yield found
-
-
 def _take_turn(wiring: Wiring, control: Control) -> Step:
     """The clock of the controller moves: once, or with drift not at all or twice."""
     action = Action("tick", CONTROLLER, "" if control.moves == 1 else f"{control.moves} times")
@@ -164,21 +154,15 @@ def _run(
     message: InFlight | None = None,
     signals: tuple[Signal, ...] = (),
 ) -> Step:
-    controller, leaving = control.controller, control.leaving
-    effects: list[ControllerEffect] = []
-    rules: list[str] = []
-    broken: list[str] = []
-    goals: list[str] = []
+    running, leaving = Running(wiring, control.controller), control.leaving
     for event in events:
-        outcome = wiring.ask(controller, event)
-        step = ControllerStep(wiring.protocol, controller, event, outcome, leaving, wiring.hand_over_survives)
-        broken += control_checks.violations(step)
-        goals += control_checks.goals(step)
-        goals += [change.goal for change in taken(wiring.protocol, controller, event, outcome.state)]
+        asked = running.state
+        outcome = running.on(event)
+        step = ControllerStep(wiring.protocol, asked, event, outcome, leaving, wiring.hand_over_survives)
+        running.violations |= dict.fromkeys(control_checks.violations(step))
+        running.goals |= dict.fromkeys(control_checks.goals(step))
         leaving = shutdown_checks.leaving_after(step)
-        effects += outcome.effects
-        rules += [rule for rule in outcome.rules if rule not in rules]
-        controller = outcome.state
+    controller, effects = running.state, running.effects
     homes = dict(control.homes)
     for effect in effects:
         if isinstance(effect, Registered) and message is not None:
@@ -189,19 +173,7 @@ def _run(
     if wiring.environment.metadata == "newest":
         receivers = [sent.destination for sent in sends if isinstance(sent.payload, MetadataUpdate)]
         signals += tuple(Signal(0, wiring.places.index(each), MetadataReplaced()) for each in receivers)
-    return Step(
-        Outcome(
-            action,
-            after,
-            sends=sends,
-            labels=labels,
-            costs=costs,
-            signals=signals,
-            violations=tuple(dict.fromkeys(broken)),
-            goals=tuple(dict.fromkeys(goals)),
-        ),
-        Execution(events, tuple(effects), tuple(rules)),
-    )
+    return running.step(action, after, sends=sends, labels=labels, costs=costs, signals=signals)
 
 
 def _sends(
@@ -214,7 +186,7 @@ def _sends(
             yield InFlight(CONTROLLER, message.source, effect.response)
         elif isinstance(effect, Registered) and message is not None:
             yield InFlight(CONTROLLER, message.source, StoreRegistered(effect.process, effect.version))
-        elif isinstance(effect, Tell):
+        elif isinstance(effect, SendMetadata):
             home = homes.get(effect.to.incarnation)
             if message is not None and message.sender == effect.to:
                 home = message.source

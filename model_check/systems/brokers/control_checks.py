@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import effects, views
 from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Controller, MetadataLog, Store
-from kraftcheck.reference.brokers.effects import BrokerDeclared, BrokerFenced, PartitionChanged, Reply, Tell
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import Failover
 from kraftcheck.reference.brokers.messages import (
@@ -71,7 +70,7 @@ def _shows_inactive(step: ControllerStep) -> bool:
         # A broker without a kept state is inactive (BSTATE-1).
         shown = {each.broker for each in step.after.brokers if each.state is not BrokerState.INACTIVE}
         shown |= _legacy(durable)
-    updates = (each.update for each in step.outcome.effects if isinstance(each, Tell))
+    updates = (each.update for each in step.outcome.effects if isinstance(each, effects.SendMetadata))
     return any(not {each.broker for each in update.brokers} <= shown for update in updates)
 
 
@@ -95,19 +94,19 @@ def goals(step: ControllerStep) -> Iterator[str]:
     if isinstance(step.event, Failover):
         yield names.GOAL_FAILOVER
     for effect in step.outcome.effects:
-        if isinstance(effect, BrokerDeclared):
+        if isinstance(effect, effects.BrokerDeclared):
             inactive = effect.state is BrokerState.INACTIVE
             yield names.GOAL_DECLARED if inactive else names.GOAL_BACK
-        elif isinstance(effect, BrokerFenced):
+        elif isinstance(effect, effects.BrokerFenced):
             yield names.GOAL_DECLARED if effect.fenced else names.GOAL_BACK
-        elif isinstance(effect, PartitionChanged):
+        elif isinstance(effect, effects.PartitionChanged):
             if partitions_of(step.before)[key_of(effect.partition)].leader != effect.partition.leader:
                 yield names.GOAL_LEADER_CHANGED
-        elif isinstance(effect, Reply):
+        elif isinstance(effect, effects.Reply):
             yield from _goals_of_answer(effect)
 
 
-def _goals_of_answer(effect: Reply) -> Iterator[str]:
+def _goals_of_answer(effect: effects.Reply) -> Iterator[str]:
     response = effect.response
     if response.error is BrokerErrorCode.INVALID_INCARNATION_ID:
         yield names.GOAL_REJECTED_LIFE

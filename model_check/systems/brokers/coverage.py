@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast, get_args
 
 from kraftcheck import spec
-from kraftcheck.reference.brokers.effects import Reply, Send, StoreReply, Tell, WriteStore
+from kraftcheck.reference.brokers.effects import Reply, Send, SendMetadata, StoreReply, WriteStore
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.messages import Request, Response
 from kraftcheck.reference.brokers.protocol import BrokerLiveness, BrokerProtocol, IsrChanges
@@ -51,7 +51,7 @@ def covered(step: Step) -> Iterator[tuple[str, str]]:
     for effect in step.execution.effects:
         if isinstance(effect, Send | WriteStore):
             yield MESSAGE, type(effect.request).__name__
-        elif isinstance(effect, Tell):
+        elif isinstance(effect, SendMetadata):
             yield MESSAGE, type(effect.update).__name__
         elif isinstance(effect, Reply | StoreReply):
             name = type(effect.response).__name__

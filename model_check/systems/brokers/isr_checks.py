@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import messages, views
 from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import RequestReceived, StoreIsrReceived
-from kraftcheck.reference.brokers.messages import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    IsrChangeRequest,
-    IsrChangeResponse,
-    IsrProposal,
-    Response,
-)
 from kraftcheck.reference.brokers.step import step as run
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.controller_step import ControllerStep, Key, key_of, partitions_of
 
-IsrRequest = IsrChangeRequest | AlterPartitionRequest
+IsrRequest = messages.IsrChangeRequest | messages.AlterPartitionRequest
 
 
 def violations(step: ControllerStep) -> Iterator[str]:
@@ -47,7 +39,7 @@ def _is_changed_by_leader(step: ControllerStep) -> bool:
     if not changes or not isinstance(request, IsrRequest):
         return True
     assert isinstance(event, RequestReceived)
-    life = request.incarnation if isinstance(request, IsrChangeRequest) else request.epoch
+    life = request.incarnation if isinstance(request, messages.IsrChangeRequest) else request.epoch
     may = event.node == step.before.active and _is_current(step.before, request.broker, life)
     return may and {key_of(old) for old, _ in changes} <= _led(step.before, request)
 
@@ -65,13 +57,13 @@ def _has_rejected_no_effect(step: ControllerStep) -> bool:
     return len(request.partitions) <= 1 or _is_independent(step, request)
 
 
-def is_refused(response: Response) -> bool:
+def is_refused(response: messages.Response) -> bool:
     """Whether a response says that nothing of a request for ISRs was applied."""
     results = _results(response)
     return response.error is not BrokerErrorCode.NONE or (bool(results) and all(map(_says_no, results)))
 
 
-def is_partly_refused(response: Response) -> bool:
+def is_partly_refused(response: messages.Response) -> bool:
     """Whether a response says that some partitions of a request for ISRs were changed and others not."""
     return len(set(map(_says_no, _results(response)))) > 1
 
@@ -84,14 +76,14 @@ def _led(before: Controller, request: IsrRequest) -> set[Key]:
         for each in request.partitions
         if (now := known.get(key_of(each))) is not None
         and (now.leader, now.leader_epoch) == (request.broker, each.leader_epoch)
-        and (isinstance(each, IsrProposal) or now.partition_epoch == each.partition_epoch)
+        and (isinstance(each, messages.IsrProposal) or now.partition_epoch == each.partition_epoch)
     }
 
 
-def _results(response: Response) -> tuple[BrokerErrorCode, ...]:
-    if isinstance(response, IsrChangeResponse):
+def _results(response: messages.Response) -> tuple[BrokerErrorCode, ...]:
+    if isinstance(response, messages.IsrChangeResponse):
         return response.results
-    if isinstance(response, AlterPartitionResponse):
+    if isinstance(response, messages.AlterPartitionResponse):
         return tuple(each.error for each in response.partitions)
     return ()
 
@@ -101,9 +93,9 @@ def _says_no(result: BrokerErrorCode) -> bool:
     return result not in (BrokerErrorCode.NONE, BrokerErrorCode.NEW_LEADER_ELECTED)
 
 
-def _applied(request: IsrRequest, response: Response) -> set[Key]:
+def _applied(request: IsrRequest, response: messages.Response) -> set[Key]:
     """The partitions that a request names and its response does not refuse."""
-    if isinstance(response, AlterPartitionResponse):
+    if isinstance(response, messages.AlterPartitionResponse):
         return {key_of(each) for each in response.partitions if not _says_no(each.error)}
     asked = (key_of(each) for each in request.partitions)
     return {key for key, result in zip(asked, _results(response), strict=False) if not _says_no(result)}
@@ -127,8 +119,8 @@ def _results_of(step: ControllerStep) -> list[object]:
     return [
         each
         for answer in step.responses
-        if isinstance(answer, IsrChangeResponse | AlterPartitionResponse)
-        for each in (answer.results if isinstance(answer, IsrChangeResponse) else answer.partitions)
+        if isinstance(answer, messages.IsrChangeResponse | messages.AlterPartitionResponse)
+        for each in (answer.results if isinstance(answer, messages.IsrChangeResponse) else answer.partitions)
     ]
 
 

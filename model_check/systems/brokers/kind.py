@@ -7,10 +7,10 @@ from typing import get_args
 
 from kraftcheck.reference.brokers.configuration import problems
 from kraftcheck.reference.brokers.effects import BrokerEffect, ControllerEffect
+from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
 from kraftcheck.reference.config import Problem
 from kraftcheck.systems.brokers import coverage, explain, words
 from kraftcheck.systems.brokers.build import build
-from kraftcheck.systems.brokers.files import FILES
 from kraftcheck.systems.brokers.history import History
 from kraftcheck.systems.brokers.liveness import BrokerLiveness
 from kraftcheck.systems.brokers.names import MOST_TICKS, SERVES_BRIEFLY
@@ -22,7 +22,8 @@ from kraftcheck.systems.brokers.switches import BrokerVariants
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.brokers.wiring import Wiring
 from kraftcheck.systems.guards import guards_of_brokers
-from kraftcheck.systems.kind import Kind, Part, Run, Words
+from kraftcheck.systems.kind import Files, Kind, Part, Run, Words
+from kraftcheck.systems.reading import TEXT, of_type, row
 
 
 class Brokers(Kind):
@@ -49,7 +50,12 @@ class Brokers(Kind):
         short_events=lambda events, local: tuple(map(words.short_event, events)),
         describe_effect=words.describe_effect,
     )
-    files = FILES
+    files = Files(
+        events=of_type(tuple[ControllerEvent | BrokerEvent, ...]),
+        effects=of_type(tuple[ControllerEffect | BrokerEffect, ...]),
+        local=row(id=TEXT, local=of_type(Control | Machine | Time)),
+        message=of_type(InFlight),
+    )
     liveness = BrokerLiveness()
     variants = BrokerVariants()
     vectors = Part("vectors.candidates:BROKERS")

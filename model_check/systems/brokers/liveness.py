@@ -72,7 +72,7 @@ def _liveness_known(wiring: Wiring, broker: int, state: GlobalState) -> bool:
 def _leaves(wiring: Wiring, process: Broker) -> bool:
     """Whether a process ends as soon as it has completed the requests that it accepted."""
     if wiring.is_draft:
-        return process.wish is BrokerState.INACTIVE
+        return process.target is BrokerState.INACTIVE
     return process.life is Life.SHUTTING_DOWN
 
 

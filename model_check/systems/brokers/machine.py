@@ -26,13 +26,13 @@ from kraftcheck.reference.brokers.events import (
     ContactLost,
     ControllerFound,
     HeartbeatDue,
-    IsrWish,
-    IsrWished,
+    IsrProposed,
     MetadataReceived,
+    ProposedIsr,
     RegistrationDue,
     RequestTimedOut,
     ResponseReceived,
-    ShutdownWished,
+    ShutdownRequested,
     StoreAnswered,
     Tick,
 )
@@ -46,7 +46,6 @@ from kraftcheck.reference.brokers.messages import (
     StoreIsrResponse,
 )
 from kraftcheck.reference.brokers.starting import starting
-from kraftcheck.reference.brokers.transitions import taken
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers import names, process_checks, replication, time
 from kraftcheck.systems.brokers.history import Crashed, Ended, HeartbeatAnswered, Label, Served, Started
@@ -65,7 +64,7 @@ from kraftcheck.systems.brokers.network import (
     StoreRegistration,
 )
 from kraftcheck.systems.brokers.places import Machine
-from kraftcheck.systems.brokers.step import Action, Execution, Step, finds_controller
+from kraftcheck.systems.brokers.step import Action, Running, Step, finds_controller
 from kraftcheck.systems.brokers.wiring import Name, Wiring
 
 #: How many incarnation ids of the shipped form a machine has: one for each process that may start on it.
@@ -169,10 +168,7 @@ def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> It
     place = wiring.places[component]
 
     def offer(event: BrokerEvent, action: Action, costs: tuple[int, ...] = ()) -> Iterator[Step]:
-        found = run(wiring, component, machine, (event,), action, costs)
-        assert found.execution is not None
-        if found.outcome.local != machine or found.execution.effects:
-            yield found
+        yield from run(wiring, component, machine, (event,), action, costs).unless_idle(machine)
 
     yield from offer(HeartbeatDue(), Action("heartbeat", place))
     if not wiring.is_draft:
@@ -192,14 +188,14 @@ def _due(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> It
         for api in broker.awaiting:
             yield from offer(RequestTimedOut(api), Action("request timed out", place, api.value), price)
     yield from offer(ClientRequestDone(), Action("client's request is done", place))
-    yield from offer(IsrWished(()), Action("proposes ISRs again", place))
+    yield from offer(IsrProposed(()), Action("proposes ISRs again", place))
 
 
 def _requested(wiring: Wiring, component: int, machine: Machine, broker: Broker) -> Iterator[Step]:
     place = wiring.places[component]
     price = wiring.price("shutdowns")
     if price is not None:
-        yield run(wiring, component, machine, (ShutdownWished(),), Action("shutdown", place), price)
+        yield run(wiring, component, machine, (ShutdownRequested(),), Action("shutdown", place), price)
     price = wiring.price("requests")
     if price is not None:
         yield run(wiring, component, machine, (ClientRequest(),), Action("client's request", place), price)
@@ -211,14 +207,14 @@ def _requested(wiring: Wiring, component: int, machine: Machine, broker: Broker)
         if not proposed:
             continue
         action = Action("proposes an ISR", place, _proposals_text(wiring, proposed))
-        found = run(wiring, component, machine, (IsrWished(proposed),), action, price)
+        found = run(wiring, component, machine, (IsrProposed(proposed),), action, price)
         if found.outcome.sends or machine.cut:
             yield found
 
 
 def _proposals(
     wiring: Wiring, machine: Machine, broker: Broker, partition: Name
-) -> tuple[IsrWish | None, ...]:
+) -> tuple[ProposedIsr | None, ...]:
     """The ISRs that a process may propose for a partition; ``None``: it proposes none."""
     known = views.partition_of(broker, partition.topic, partition.index)
     if known is None or known.leader != broker.id:
@@ -226,14 +222,14 @@ def _proposals(
     if pending_isrs.is_pending(broker, partition.topic, partition.index):
         return (None,)
     proposed = (
-        IsrWish(partition.topic, partition.index, isr, replication.fetched(machine, isr))
-        for isr in wiring.wishes
+        ProposedIsr(partition.topic, partition.index, isr, replication.fetched(machine, isr))
+        for isr in wiring.proposed_isrs
         if isr != known.isr and replication.may_propose(wiring, machine, isr)
     )
     return (None, *proposed)
 
 
-def _proposals_text(wiring: Wiring, proposals: tuple[IsrWish, ...]) -> str:
+def _proposals_text(wiring: Wiring, proposals: tuple[ProposedIsr, ...]) -> str:
     return "; ".join(
         f"{wiring.named(Name(each.topic, each.index))} {','.join(map(str, each.isr)) or 'none'}".strip()
         for each in proposals
@@ -311,41 +307,32 @@ def run(
 ) -> Step:
     """The step in which the reference handles ``events``: its effects go to the network and the history."""
     place, before = wiring.places[component], machine.broker
-    broker, effects, rules = before, list[BrokerEffect](), list[str]()
-    broken: list[str] = []
-    changes: list[str] = []
-    for event in events if broker is not None else ():
-        assert broker is not None
-        outcome = wiring.ask(broker, event)
-        broken += process_checks.violations(wiring, broker, event, outcome)
-        changes += [change.goal for change in taken(wiring.protocol, broker, event, outcome.state)]
-        effects += outcome.effects
-        rules += [rule for rule in outcome.rules if rule not in rules]
-        broker = outcome.state
+    running = Running(wiring, cast(Broker, before))
+    for event in events if before is not None else ():
+        asked = running.state
+        outcome = running.on(event)
+        running.violations |= dict.fromkeys(process_checks.violations(wiring, asked, event, outcome))
+    effects, broker = running.effects, running.state
     after = replication.with_metadata(wiring, replace(machine, broker=broker))
     sends = list(_sends(place, after, effects))
-    ended = any(isinstance(effect, Stop) for effect in effects)
-    if ended and before is not None:
-        sends += _session_gone(wiring, place, before)
     forgotten = [
         Signal(component, content=RequestForgotten(each.api))
         for each in effects
         if isinstance(each, ForgetRequest)
     ]
-    if ended and before is not None:
+    if before is not None and any(isinstance(effect, Stop) for effect in effects):
+        sends += _session_gone(wiring, place, before)
         forgotten += _end_signals(wiring, component, before)
     labels = [*_labels(wiring, before, broker, events), *replication.labels(wiring, machine, after)]
-    found = Outcome(
+    running.goals |= dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels)))
+    return running.step(
         action,
         after,
         sends=tuple(sends),
         labels=tuple(labels),
         costs=costs,
         signals=(*forgotten, *signals),
-        violations=tuple(dict.fromkeys(broken)),
-        goals=tuple(dict.fromkeys((*_goals(before, effects), *_goals_of_labels(labels), *changes))),
     )
-    return Step(found, Execution(events, tuple(effects), tuple(rules)))
 
 
 def _sends(place: str, machine: Machine, effects: list[BrokerEffect]) -> Iterator[InFlight]:

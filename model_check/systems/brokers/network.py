@@ -9,25 +9,9 @@ from __future__ import annotations
 
 from typing import get_args
 
+from kraftcheck.reference.brokers import messages
 from kraftcheck.reference.brokers.broker import Api
-from kraftcheck.reference.brokers.messages import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-    IsrChangeRequest,
-    IsrChangeResponse,
-    MetadataHeartbeatRequest,
-    MetadataHeartbeatResponse,
-    MetadataUpdate,
-    Process,
-    Request,
-    Response,
-    StoreIsrRequest,
-    StoreIsrResponse,
-)
+from kraftcheck.reference.brokers.messages import Process, Request, Response
 from kraftcheck.reference.frozen import Frozen, replace
 
 #: What the component of the controller and that of time are called.
@@ -63,7 +47,13 @@ class SessionGone(Frozen):
 
 
 #: Messages to and from the store: its session delivers none of them twice.
-OVER_A_SESSION = (StoreRegistration, StoreRegistered, SessionGone, StoreIsrRequest, StoreIsrResponse)
+OVER_A_SESSION = (
+    StoreRegistration,
+    StoreRegistered,
+    SessionGone,
+    messages.StoreIsrRequest,
+    messages.StoreIsrResponse,
+)
 
 
 class ReadMetadata(Frozen):
@@ -89,19 +79,11 @@ class Replicated(Frozen):
 
 
 Payload = (
-    MetadataHeartbeatRequest
-    | IsrChangeRequest
-    | BrokerRegistrationRequest
-    | BrokerHeartbeatRequest
-    | AlterPartitionRequest
-    | MetadataHeartbeatResponse
-    | IsrChangeResponse
-    | BrokerRegistrationResponse
-    | BrokerHeartbeatResponse
-    | AlterPartitionResponse
-    | MetadataUpdate
-    | StoreIsrRequest
-    | StoreIsrResponse
+    Request
+    | Response
+    | messages.MetadataUpdate
+    | messages.StoreIsrRequest
+    | messages.StoreIsrResponse
     | StoreRegistration
     | StoreRegistered
     | SessionGone
@@ -110,22 +92,25 @@ Payload = (
     | Replicated
 )
 
-_APIS: dict[type, Api] = {
-    BrokerRegistrationRequest: Api.REGISTRATION,
-    BrokerRegistrationResponse: Api.REGISTRATION,
-    MetadataHeartbeatRequest: Api.HEARTBEAT,
-    MetadataHeartbeatResponse: Api.HEARTBEAT,
-    BrokerHeartbeatRequest: Api.HEARTBEAT,
-    BrokerHeartbeatResponse: Api.HEARTBEAT,
-    IsrChangeRequest: Api.ISR,
-    IsrChangeResponse: Api.ISR,
-    AlterPartitionRequest: Api.ISR,
-    AlterPartitionResponse: Api.ISR,
-    StoreIsrRequest: Api.ISR,
-    StoreIsrResponse: Api.ISR,
+_KINDS = {
+    Api.REGISTRATION: messages.BrokerRegistrationRequest | messages.BrokerRegistrationResponse,
+    Api.HEARTBEAT: (
+        messages.MetadataHeartbeatRequest
+        | messages.MetadataHeartbeatResponse
+        | messages.BrokerHeartbeatRequest
+        | messages.BrokerHeartbeatResponse
+    ),
+    Api.ISR: (
+        messages.IsrChangeRequest
+        | messages.IsrChangeResponse
+        | messages.AlterPartitionRequest
+        | messages.AlterPartitionResponse
+        | messages.StoreIsrRequest
+        | messages.StoreIsrResponse
+    ),
 }
-_REQUESTS = (*get_args(Request), StoreIsrRequest)
-_ANSWERS = (*get_args(Response), StoreIsrResponse)
+_REQUESTS = (*get_args(Request), messages.StoreIsrRequest)
+_ANSWERS = (*get_args(Response), messages.StoreIsrResponse)
 
 
 class InFlight(Frozen):
@@ -190,13 +175,13 @@ def after_forgetting(message: InFlight, place: str, api: Api | None) -> InFlight
     """
     payload = message.payload
     if message.destination == place:
-        dropped = api is None or (isinstance(payload, _ANSWERS) and _APIS[type(payload)] is api)
+        dropped = api is None or (isinstance(payload, _ANSWERS) and isinstance(payload, _KINDS[api]))
         return None if dropped else message
     if api is None and message.source == place and isinstance(payload, ReadMetadata):
         # The process that starts there next reads for itself.
         return None
     mine = message.source == place and isinstance(payload, _REQUESTS)
-    if mine and (api is None or _APIS[type(payload)] is api):
+    if mine and (api is None or isinstance(payload, _KINDS[api])):
         return replace(message, answerable=False)
     return message
 

@@ -8,7 +8,7 @@ from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.broker import Api, Broker, Life
 from kraftcheck.reference.brokers.effects import Accepted, BrokerEffect, Completed, FencedItself, Send
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
-from kraftcheck.reference.brokers.events import BrokerEvent, ResponseReceived, ShutdownWished, Tick
+from kraftcheck.reference.brokers.events import BrokerEvent, ResponseReceived, ShutdownRequested, Tick
 from kraftcheck.reference.brokers.messages import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -57,7 +57,7 @@ def _completes(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...])
     left = before.accepted + accepted - sum(isinstance(each, Completed) for each in effects)
     may_stop = before.ended or before.life is Life.SHUTTING_DOWN
     if before.legacy:
-        may_stop = before.wish is BrokerState.INACTIVE
+        may_stop = before.target is BrokerState.INACTIVE
     return left == after.accepted and left >= 0 and not (accepted and may_stop)
 
 
@@ -70,13 +70,13 @@ def _stops_by_life(before: Broker, event: BrokerEvent, after: Broker) -> bool:
     if before.life is Life.SHUTTING_DOWN:
         return ends
     if before.life in (Life.STARTING, Life.RECOVERY):
-        return not ends or isinstance(event, ShutdownWished)
+        return not ends or isinstance(event, ShutdownRequested)
     requests = before.life is Life.PENDING_CONTROLLED_SHUTDOWN
     answer = event.response if isinstance(event, ResponseReceived) else None
     if ends:
         allowed = isinstance(answer, BrokerHeartbeatResponse) and not answer.error and answer.should_shut_down
         return requests and allowed and Api.HEARTBEAT in before.awaiting
-    requested = requests or isinstance(event, ShutdownWished)
+    requested = requests or isinstance(event, ShutdownRequested)
     return after.life is (Life.PENDING_CONTROLLED_SHUTDOWN if requested else Life.RUNNING)
 
 
@@ -88,19 +88,19 @@ def _is_heartbeat(effect: BrokerEffect) -> bool:
 def _stops_by_state(before: Broker, event: BrokerEvent, after: Broker) -> bool:
     """KIP-343: whether a stopping process requests to be inactive once it leads nothing, and then ends."""
     if before.legacy:
-        requested = before.wish is BrokerState.INACTIVE or isinstance(event, ShutdownWished)
+        requested = before.target is BrokerState.INACTIVE or isinstance(event, ShutdownRequested)
         return requested or not after.ended
     state = _last_state(before, event)
     if after.ended:
-        return before.wish is BrokerState.INACTIVE and state is BrokerState.INACTIVE
+        return before.target is BrokerState.INACTIVE and state is BrokerState.INACTIVE
     if after.state is not state:
         return False
-    if after.wish is before.wish:
+    if after.target is before.target:
         return True
-    if after.wish is BrokerState.STOPPING:
-        return before.wish is BrokerState.ACTIVE and isinstance(event, ShutdownWished)
+    if after.target is BrokerState.STOPPING:
+        return before.target is BrokerState.ACTIVE and isinstance(event, ShutdownRequested)
     leads_nothing = before.state is BrokerState.STOPPING and not views.led(before)
-    return after.wish is BrokerState.INACTIVE and before.wish is BrokerState.STOPPING and leads_nothing
+    return after.target is BrokerState.INACTIVE and before.target is BrokerState.STOPPING and leads_nothing
 
 
 def _last_state(before: Broker, event: BrokerEvent) -> BrokerState:

@@ -50,7 +50,7 @@ class Wiring:
     ids: tuple[int, ...]
     legacy: frozenset[int]
     costs: Mapping[str, int]
-    wishes: tuple[tuple[int, ...], ...]
+    proposed_isrs: tuple[tuple[int, ...], ...]
     partitions: tuple[Name, ...]
     replicas: tuple[int, ...]
     environment: EnvironmentChoice

@@ -125,7 +125,7 @@ def _of_broker(broker: Broker) -> dict[str, str]:
         "process": "running",
         "epoch": str(broker.incarnation if broker.epoch < 0 else broker.epoch),
         "fenced": value_text(broker.fenced),
-        "requested state": broker.wish.name.lower(),
+        "requested state": broker.target.name.lower(),
         "controller": value_text(broker.controller),
         "controller epoch": str(broker.controller_epoch),
         "awaiting": value_text(broker.awaiting),

@@ -64,11 +64,11 @@ def test_a_changed_vector_is_contradicted(some: list[dict[str, Any]]) -> None:
         ({"kind": "sequence"}, "vector.kind: expected step"),
         ({"protocol": {"preset": "kip1", "switches": {}}}, "vector.protocol.preset: expected one of draft"),
         ({"protocol": {"preset": "draft", "switches": {"x": 1}}}, "there is no switch 'x'"),
-        ({"protocol": 7}, "vector.protocol: expected an object"),
+        ({"protocol": 7}, "vector.protocol: the value must be an object"),
         ({"state": {"active": 1}}, "vector.state: Controller needs the field 'durable'"),
         ({"event": {"type": "HeartbeatDue"}}, "vector.event.type: expected"),
         ({"event": {"type": "RequestReceived"}}, "vector.event: RequestReceived needs the field"),
-        ({"outcome": None}, "vector.outcome: expected an object"),
+        ({"outcome": None}, "vector: field 'outcome' must be an object"),
     ],
 )
 def test_what_is_no_vector_of_brokers_is_refused(change: dict[str, Any], says: str) -> None:

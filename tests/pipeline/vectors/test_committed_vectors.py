@@ -250,7 +250,7 @@ def test_the_reference_contradicts_a_changed_vector() -> None:
 
 @pytest.mark.parametrize("consumer", ["consume.mjs", "messages.mjs"])
 def test_a_set_of_another_version_is_refused(tmp_path: Path, consumer: str) -> None:
-    done = consume(changed(tmp_path, "index.json", '"version": 4', '"version": 5'), consumer)
+    done = consume(changed(tmp_path, "index.json", '"version": 5', '"version": 9'), consumer)
     assert done.returncode == 1
     assert "does not know" in done.stderr
 

@@ -17,7 +17,7 @@ from kraftcheck.reference.messages import VoteRequest
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
-from kraftcheck.vectors import functions, message_cases, messages, vector
+from kraftcheck.vectors import form, functions, message_cases, messages, vector
 from kraftcheck.vectors.messages import MISSING, NULL, RANGE, REQUEST, RESPONSE, TYPE, VERSION
 
 VOTE: dict[str, Any] = {
@@ -149,7 +149,7 @@ def test_a_request_about_none_or_several_partitions_is_answered() -> None:
 def test_every_case_has_a_result_and_every_kind_of_change_is_refused() -> None:
     results: Counter[str] = Counter()
     for api, direction, version, body in message_cases.cases():
-        made = vector.of_message(api, direction, version, body)
+        made = vector.of_question(form.MESSAGE, form.Message(api, direction, version, body))
         assert vector.difference(made, "message") is None
         result = made["result"]
         assert isinstance(result, dict)
@@ -202,14 +202,14 @@ def test_what_a_version_does_not_have_is_ignored(
 
 @pytest.mark.parametrize("field", ["api", "direction", "version", "body", "result", "rules"])
 def test_a_vector_without_a_field_is_no_vector(field: str) -> None:
-    made = vector.of_message("Vote", REQUEST, 2, VOTE)
+    made = vector.of_question(form.MESSAGE, form.Message("Vote", REQUEST, 2, VOTE))
     del made[field]
     with pytest.raises(InputError, match=field):
         vector.difference(made, "message")
 
 
 def test_another_result_is_a_difference() -> None:
-    made = vector.of_message("Vote", REQUEST, 2, VOTE)
+    made = vector.of_question(form.MESSAGE, form.Message("Vote", REQUEST, 2, VOTE))
     changed = json.loads(json.dumps(made).replace('"epoch": 5', '"epoch": 6'))
     assert "the reference has" in (vector.difference(changed, "message") or "")
     assert vector.difference({**made, "rules": ["ID-3"]}, "message")

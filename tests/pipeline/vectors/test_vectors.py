@@ -134,7 +134,7 @@ def test_the_high_watermark_is_what_a_majority_has(
 def small_set(folder: Path) -> Path:
     found = []
     for name, arguments in [*functions.cases()][:4]:
-        made = vector.of_function(name, arguments)
+        made = vector.of_question(form.FUNCTION, form.Function(name, arguments))
         found.append(("functions.json", {**made, "hash": form.digest(form.content(made)), "covers": ["x"]}))
     files.write(folder, found)
     return folder
@@ -166,7 +166,7 @@ def test_another_result_is_a_difference(tmp_path: Path, capsys: pytest.CaptureFi
     ("name", "old", "new", "says"),
     [
         ("index.json", '"complete": true', '"complete": false', "not complete"),
-        ("index.json", '"version": 4', '"version": 9', "only version 4"),
+        ("index.json", '"version": 5', '"version": 9', "only version 5"),
         ("index.json", '"specification": 1', '"specification": 7', "follows version 7 of the specification"),
         ("index.json", "kraftcheck-vectors-index", "other", "is not the index"),
         ("index.json", "functions.json", "../functions.json", "is no list of files"),

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import messages, views
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.effects import Send
 from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
 from kraftcheck.reference.brokers.events import (
-    ControllerFound,
-    IsrWish,
-    IsrWished,
+    IsrProposed,
     MetadataReceived,
+    ProposedIsr,
     RequestTimedOut,
     SessionExpired,
-)
-from kraftcheck.reference.brokers.messages import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerRegistrationRequest,
-    IsrMember,
-    MetadataUpdate,
-    PartitionProposal,
-    PartitionResult,
-    VisibleBroker,
 )
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, IsrChanges
@@ -37,24 +24,24 @@ from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, After, cont
 
 CURRENT = replace(LED_BY_1, leader_epoch=5, partition_epoch=7)
 SHRUNK = replace(LED_BY_1, isr=(1,))
-ALONE, BOTH = IsrWished((IsrWish("t", 0, (1,)),)), IsrWished((IsrWish("t", 0, (1, 2)),))
-SEND_PENDING = IsrWished(())
+ALONE, BOTH = IsrProposed((ProposedIsr("t", 0, (1,)),)), IsrProposed((ProposedIsr("t", 0, (1, 2)),))
+SEND_PENDING = IsrProposed(())
 FENCED = Error.FENCED_LEADER_EPOCH
 TIMED_OUT = RequestTimedOut(Api.ISR)
 
 
 def request(
-    *proposals: PartitionProposal, broker: int = 1, epoch: int = 2, version: int = 3
-) -> AlterPartitionRequest:
-    return AlterPartitionRequest(broker, epoch, proposals, version)
+    *proposals: messages.PartitionProposal, broker: int = 1, epoch: int = 2, version: int = 3
+) -> messages.AlterPartitionRequest:
+    return messages.AlterPartitionRequest(broker, epoch, proposals, version)
 
 
 def result(
     error: Error = Error.NONE, leader_epoch: int = 0, partition_epoch: int = 1, topic: str = "t"
-) -> AlterPartitionResponse:
+) -> messages.AlterPartitionResponse:
     """The result of one partition: its ISR is broker 1, or an error."""
     applied = (1, leader_epoch, partition_epoch, (1,)) if error is Error.NONE else ()
-    return AlterPartitionResponse(partitions=(PartitionResult(topic, 0, error, *applied),))
+    return messages.AlterPartitionResponse(partitions=(messages.PartitionResult(topic, 0, error, *applied),))
 
 
 def read(process: After, *, offset: int = 1, **named: Any) -> MetadataReceived:
@@ -64,11 +51,13 @@ def read(process: After, *, offset: int = 1, **named: Any) -> MetadataReceived:
     broker = process.state
     first, *others = broker.partitions
     partitions = (replace(first, **named), *others)
-    update = MetadataUpdate(1, broker.controller_epoch, broker.visible, partitions, broker.offset + offset)
+    update = messages.MetadataUpdate(
+        1, broker.controller_epoch, broker.visible, partitions, broker.offset + offset
+    )
     return MetadataReceived(update)
 
 
-def current(*isr: int, **named: Any) -> PartitionProposal:
+def current(*isr: int, **named: Any) -> messages.PartitionProposal:
     return proposal(*isr, **{"leader_epoch": 5, "partition_epoch": 7, **named})
 
 
@@ -79,7 +68,7 @@ def current(*isr: int, **named: Any) -> PartitionProposal:
 def test_refused_as_a_whole(node: int, epoch: int, error: Error) -> None:
     before = controller(SHIPPED, CURRENT, LED_BY_2)
     after = before.ask(request(current(1), epoch=epoch), node)
-    assert (after.response, after.rules) == (AlterPartitionResponse(error), ("AISR-1",))
+    assert (after.response, after.rules) == (messages.AlterPartitionResponse(error), ("AISR-1",))
     assert after.state == before.state
 
 
@@ -106,7 +95,7 @@ def test_refused_as_a_whole(node: int, epoch: int, error: Error) -> None:
     ],
 )
 def test_checks_of_a_partition_in_order(
-    wanted: PartitionProposal, version: int, error: Error, rule: str
+    wanted: messages.PartitionProposal, version: int, error: Error, rule: str
 ) -> None:
     before = controller(SHIPPED, CURRENT, LED_BY_2)
     after = before.ask(request(wanted, version=version))
@@ -119,8 +108,8 @@ def test_checks_of_a_partition_in_order(
 def test_an_applied_change_is_a_record_and_a_new_partition_epoch() -> None:
     before = controller(SHIPPED, CURRENT, LED_BY_2)
     after = before.ask(request(current(1), proposal(1, index=1)))
-    assert after.response.partitions[0] == PartitionResult("t", 0, Error.NONE, 1, 5, 8, (1,))
-    assert after.response.partitions[1] == PartitionResult("t", 1, Error.INVALID_REQUEST)
+    assert after.response.partitions[0] == messages.PartitionResult("t", 0, Error.NONE, 1, 5, 8, (1,))
+    assert after.response.partitions[1] == messages.PartitionResult("t", 1, Error.INVALID_REQUEST)
     assert after.state.durable.end_offset == before.state.durable.end_offset + 1
     again = after.ask(request(current(1, 2)))
     assert again.response.partitions[0].error is Error.INVALID_UPDATE_VERSION
@@ -136,8 +125,8 @@ def test_a_replica_that_restarted_meanwhile(version: int, error: Error) -> None:
     """KIP-903: the leader means the previous process of broker 2, whose successor may have lost its disk."""
     protocol = replace(SHIPPED, alter_partition_version=version)
     gone = controller(protocol, SHRUNK).on(SessionExpired(2))
-    registered = gone.ask(BrokerRegistrationRequest(2, "cluster", 9))
-    back = registered.ask(BrokerHeartbeatRequest(2, registered.response.epoch, 99))
+    registered = gone.ask(messages.BrokerRegistrationRequest(2, "cluster", 9))
+    back = registered.ask(messages.BrokerHeartbeatRequest(2, registered.response.epoch, 99))
     after = back.ask(leader(protocol, SHRUNK).on(BOTH).sent)
     assert after.response.partitions[0].error is error
 
@@ -238,36 +227,10 @@ def test_an_answer_that_is_not_of_what_the_leader_knows_leaves_the_change_pendin
     assert after.on(read(asked, leader_epoch=6, partition_epoch=8)).state.pending == ()
 
 
-def test_a_change_whose_answer_is_lost_is_asked_for_again_and_applied_once() -> None:
-    first = leader(SHIPPED).on(ALONE)
-    applied = controller(SHIPPED).ask(first.sent)
-    timed_out = first.on(TIMED_OUT)
-    assert timed_out.state.pending == first.state.pending
-    again = timed_out.on(SEND_PENDING)
-    assert again.effects == first.effects and again.rules == ("AISR-6",)
-    twice = applied.ask(first.sent)
-    assert twice.state == applied.state
-    assert twice.response.partitions[0].error is Error.INVALID_UPDATE_VERSION
-    waiting = again.hear(twice.response)
-    assert [each.refused for each in waiting.state.pending] == [True]
-    known = waiting.on(MetadataReceived(views.metadata(applied.state))).state
-    assert known.pending == () and known.partitions[0].isr == (1,)
-
-
-def test_metadata_ends_a_pending_change_while_its_answer_is_awaited() -> None:
-    asked = leader(SHIPPED).on(ALONE)
-    newer = asked.on(read(asked, partition_epoch=1))
-    assert newer.state.pending == () and newer.state.awaiting == (Api.ISR,)
-    assert newer.hear(result(partition_epoch=2)).state == replace(newer.state, awaiting=())
-    update = read(asked).update
-    gone = asked.on(MetadataReceived(replace(update, partitions=())))  # the partition is
-    assert gone.state.pending == ()
-
-
 def test_what_is_asked_again_means_the_same_processes_of_its_members() -> None:
     """A member that has restarted meanwhile need not have the log of its previous process (KIP-903)."""
     asked = leader(SHIPPED, SHRUNK).on(BOTH)
-    restarted = asked.on(TIMED_OUT).but(visible=(VisibleBroker(1, 1), VisibleBroker(2, 99)))
+    restarted = asked.on(TIMED_OUT).but(visible=(messages.VisibleBroker(1, 1), messages.VisibleBroker(2, 99)))
     assert restarted.on(SEND_PENDING).effects == asked.effects
 
 
@@ -276,20 +239,22 @@ def test_the_process_that_fetched_joins(version: int, lives: set[int]) -> None:
     """KIP-903: the broker epoch of metadata may be that of a process which has not fetched anything yet."""
     before = leader(replace(SHIPPED, alter_partition_version=version), SHRUNK)
 
-    def joins(life: int) -> IsrWished:
-        return IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, life),)),))
+    def joins(life: int) -> IsrProposed:
+        return IsrProposed((ProposedIsr("t", 0, (1, 2), (messages.IsrMember(2, life),)),))
 
     asked = {life: before.on(joins(life)) for life in (1, 2, 3)}
     assert {life for life, after in asked.items() if after.state.pending} == lives
     assert {life for life, after in asked.items() if after.effects} == lives
     assert {after.rules for after in asked.values()} == {("AISR-7",) if version == 3 else ()}
-    unseen = before.but(visible=(VisibleBroker(1, 1),))
+    unseen = before.but(visible=(messages.VisibleBroker(1, 1),))
     assert bool(unseen.on(joins(2)).effects) == (version == 2)
 
 
 def test_a_member_stays_whichever_of_its_processes_fetched() -> None:
     before = leader(SHIPPED, Partition("t", 0, (1, 2, 3), (1, 2), leader=1), brokers=(1, 2, 3))
-    wanted = IsrWished((IsrWish("t", 0, (1, 2, 3), (IsrMember(2, 9), IsrMember(3, 3))),))
+    wanted = IsrProposed(
+        (ProposedIsr("t", 0, (1, 2, 3), (messages.IsrMember(2, 9), messages.IsrMember(3, 3))),)
+    )
     assert len(before.on(wanted).effects) == 1
 
 
@@ -298,15 +263,6 @@ def test_metadata_that_is_behind_an_answer_takes_nothing_back() -> None:
     done = asked.hear(result())
     behind = done.on(read(asked)).state
     assert behind.partitions == done.state.partitions and behind.offset == asked.state.offset + 1
-
-
-@pytest.mark.parametrize("made", [AlterPartitionResponse, result])
-def test_a_node_that_is_behind_is_left(made: Callable[[Error], AlterPartitionResponse]) -> None:
-    asked = leader(SHIPPED).on(ALONE)
-    left = asked.hear(made(Error.NOT_CONTROLLER))
-    assert left.state.controller is None and left.state.pending == asked.state.pending
-    assert left.state.partitions == asked.state.partitions
-    assert isinstance(left.on(ControllerFound(2), SEND_PENDING).effects[0], Send)
 
 
 # The liveness of one form with the ISR changes of the other.

@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import effects, events, views
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.configuration import problems
-from kraftcheck.reference.brokers.effects import (
-    Accepted,
-    Completed,
-    FencedItself,
-    ForgetRequest,
-    Refused,
-    Unfenced,
-)
 from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
-from kraftcheck.reference.brokers.events import (
-    ClientRequest,
-    ClientRequestDone,
-    ContactLost,
-    ControllerFound,
-    HeartbeatDue,
-    RequestTimedOut,
-    Tick,
-)
 from kraftcheck.reference.brokers.messages import BrokerState, MetadataHeartbeatResponse, Process
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol, Contact, ContactTime
 from kraftcheck.reference.brokers.starting import starting
@@ -38,42 +21,42 @@ ACTIVE = MetadataHeartbeatResponse(state=BrokerState.ACTIVE)
 
 def waiting(protocol: BrokerProtocol, ticks: int = 0) -> After:
     """An unfenced broker that has sent a heartbeat ``ticks`` ago."""
-    return leader(protocol).on(HeartbeatDue(), *[Tick()] * ticks)
+    return leader(protocol).on(events.HeartbeatDue(), *[events.Tick()] * ticks)
 
 
 def test_a_process_is_fenced_until_it_reaches_the_controller() -> None:
     process = After(KIP343, starting(KIP343, Process(1, 1), controller=1))
-    refused = process.on(ClientRequest())
-    assert refused.effects == (Refused(),) and refused.rules == ("FENCE-2", "FENCE-9")
-    reached = process.on(HeartbeatDue()).hear(ACTIVE)
-    assert reached.effects == (Unfenced(),)
+    refused = process.on(events.ClientRequest())
+    assert refused.effects == (effects.Refused(),) and refused.rules == ("FENCE-2", "FENCE-9")
+    reached = process.on(events.HeartbeatDue()).hear(ACTIVE)
+    assert reached.effects == (effects.Unfenced(),)
     assert reached.rules == ("BSTATE-2", "BSTATE-4", "FENCE-8", "FENCE-3")
-    taken = reached.on(ClientRequest())
-    assert taken.effects == (Accepted(),) and taken.rules == ("BSTATE-4",)
+    taken = reached.on(events.ClientRequest())
+    assert taken.effects == (effects.Accepted(),) and taken.rules == ("BSTATE-4",)
 
 
 def test_a_broker_without_contact_fences_itself_in_the_tick_that_ends_its_time() -> None:
     before = waiting(TIMED, ticks=2)
     assert not before.state.fenced and before.state.ticks == 2
-    after = before.on(Tick())
-    assert after.effects == (FencedItself(),)
+    after = before.on(events.Tick())
+    assert after.effects == (effects.FencedItself(),)
     assert after.rules == ("FENCE-7", "FENCE-1", "CONFIG-13", "FENCE-2")
     assert after.state.fenced and after.state.ticks == 0
-    assert after.on(Tick()).state == after.state
+    assert after.on(events.Tick()).state == after.state
 
 
 def test_a_fenced_broker_completes_what_it_has_accepted() -> None:
-    fenced = leader(KIP343).on(ClientRequest(), ContactLost())
+    fenced = leader(KIP343).on(events.ClientRequest(), events.ContactLost())
     assert fenced.state.fenced and not views.serves(KIP343, fenced.state)
-    assert fenced.on(ClientRequest()).effects == (Refused(),)
-    done = fenced.on(ClientRequestDone())
-    assert done.effects == (Completed(),) and done.rules == ("FENCE-2",) and done.state.accepted == 0
-    assert done.on(ClientRequestDone()).effects == ()
+    assert fenced.on(events.ClientRequest()).effects == (effects.Refused(),)
+    done = fenced.on(events.ClientRequestDone())
+    assert done.effects == (effects.Completed(),) and done.rules == ("FENCE-2",) and done.state.accepted == 0
+    assert done.on(events.ClientRequestDone()).effects == ()
 
 
 def test_a_stopping_broker_serves() -> None:
     stopping = leader(KIP343).but(state=BrokerState.STOPPING)
-    assert stopping.on(ClientRequest()).effects == (Accepted(),)
+    assert stopping.on(events.ClientRequest()).effects == (effects.Accepted(),)
 
 
 def test_contact_restarts_the_time() -> None:
@@ -95,7 +78,7 @@ def test_a_superseded_process_fences_itself_at_once(rejection_fences: bool) -> N
 
 def test_the_state_inactive_fences() -> None:
     after = waiting(KIP343).hear(MetadataHeartbeatResponse(state=BrokerState.INACTIVE))
-    assert after.effects == (FencedItself(),) and after.rules == ("BSTATE-2", "FENCE-6", "FENCE-2")
+    assert after.effects == (effects.FencedItself(),) and after.rules == ("BSTATE-2", "FENCE-6", "FENCE-2")
 
 
 @pytest.mark.parametrize(("contact", "ticks"), [(Contact.SUCCESS, 2), (Contact.ANY_ANSWER, 0)])
@@ -105,32 +88,32 @@ def test_an_error_is_no_contact(contact: Contact, ticks: int) -> None:
     assert after.state.ticks == ticks and after.rules[0] == "HEARTBEAT-10"
     # It looks for the controller and asks that one.
     assert after.state.controller is None
-    (sent,) = after.on(ControllerFound(2), HeartbeatDue()).effects
+    (sent,) = after.on(events.ControllerFound(2), events.HeartbeatDue()).effects
     assert sent.to == 2
 
 
 def test_a_request_that_timed_out_may_be_sent_anew() -> None:
-    after = waiting(FROM_REQUEST, ticks=1).on(RequestTimedOut(Api.HEARTBEAT))
-    assert after.effects == (ForgetRequest(Api.HEARTBEAT),)
+    after = waiting(FROM_REQUEST, ticks=1).on(events.RequestTimedOut(Api.HEARTBEAT))
+    assert after.effects == (effects.ForgetRequest(Api.HEARTBEAT),)
     assert after.state.awaiting == () and after.state.request_ticks == 0
-    assert after.on(RequestTimedOut(Api.HEARTBEAT)).effects == ()
+    assert after.on(events.RequestTimedOut(Api.HEARTBEAT)).effects == ()
     assert after.hear(ACTIVE).state == after.state  # an answer that is not awaited
 
 
 def test_untimed_contact_may_be_lost_at_any_time() -> None:
     broker = waiting(KIP343)
-    assert broker.on(Tick()).state == broker.state
-    assert broker.on(ContactLost()).rules == ("FENCE-1", "CONFIG-13", "FENCE-2")
+    assert broker.on(events.Tick()).state == broker.state
+    assert broker.on(events.ContactLost()).rules == ("FENCE-1", "CONFIG-13", "FENCE-2")
     timed = waiting(TIMED)
-    assert timed.on(ContactLost()).state == timed.state
+    assert timed.on(events.ContactLost()).state == timed.state
 
 
 def test_a_shipped_broker_does_not_fence_itself() -> None:
     broker = leader(replace(SHIPPED, controller_timeout=2, broker_timeout=1))
-    for event in (Tick(), ContactLost()):
+    for event in (events.Tick(), events.ContactLost()):
         after = broker.on(event)
         assert after.state == broker.state and after.rules == ("HBK-10",)
-    assert broker.on(ClientRequest()).effects == (Accepted(),)
+    assert broker.on(events.ClientRequest()).effects == (effects.Accepted(),)
 
 
 def test_a_fenced_broker_shows_no_old_metadata() -> None:

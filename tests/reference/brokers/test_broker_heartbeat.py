@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import events, views
 from kraftcheck.reference.brokers.broker import Broker, Life
 from kraftcheck.reference.brokers.controller import Session
 from kraftcheck.reference.brokers.effects import BrokerFenced, PartitionChanged, Send, Stop
 from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
-from kraftcheck.reference.brokers.events import (
-    ClientRequest,
-    ClientRequestDone,
-    HeartbeatDue,
-    SessionExpired,
-    ShutdownWished,
-    Tick,
-)
 from kraftcheck.reference.brokers.messages import BrokerHeartbeatRequest, Process
 from kraftcheck.reference.brokers.messages import BrokerHeartbeatResponse as Response
 from kraftcheck.reference.brokers.protocol import SHIPPED
@@ -35,7 +27,7 @@ def beat(after: After, broker: int = 1, offset: int = 99, **wanted: bool) -> Aft
 
 
 def fenced(*brokers: int) -> After:
-    return controller(SHIPPED, LED_BY_1, LED_BY_2).on(*map(SessionExpired, brokers))
+    return controller(SHIPPED, LED_BY_1, LED_BY_2).on(*map(events.SessionExpired, brokers))
 
 
 @pytest.mark.parametrize(
@@ -115,19 +107,19 @@ def test_a_controlled_shutdown_ends_when_every_active_broker_knows_of_it() -> No
     assert views.registration(again.state, 1).fenced
     assert views.session(again.state, 1).shutdown_offset is None
     # The offset of a shutdown is that of its begin.
-    more = beat(begun.on(SessionExpired(3)), offset=0, want_shutdown=True)
+    more = beat(begun.on(events.SessionExpired(3)), offset=0, want_shutdown=True)
     assert views.session(more.state, 1).shutdown_offset == end
 
 
 def test_a_broker_in_controlled_shutdown_that_is_unfenced_leads_again() -> None:
     begun = beat(controller(SHIPPED, replace(LED_BY_1, isr=(1,))), want_shutdown=True)
     assert begun.partitions[0].leader is None
-    back = beat(begun.on(SessionExpired(1)))
+    back = beat(begun.on(events.SessionExpired(1)))
     assert not views.registration(back.state, 1).fenced and back.partitions[0].leader == 1
 
 
 def test_a_session_that_expires_fences_the_broker() -> None:
-    after = beat(controller(TIMED).on(Tick()), 2).on(Tick())
+    after = beat(controller(TIMED).on(events.Tick()), 2).on(events.Tick())
     assert after.rules == ("HBK-6", "CONFIG-12")
     assert [type(each) for each in after.effects] == [PartitionChanged, BrokerFenced]
     assert [each.broker for each in after.state.sessions] == [2]
@@ -135,17 +127,17 @@ def test_a_session_that_expires_fences_the_broker() -> None:
     # A second end of a session of a fenced broker writes nothing.
     again = beat(after, offset=0)
     assert views.session(again.state, 1) is not None and views.registration(again.state, 1).fenced
-    assert views.session(again.on(Tick(), Tick()).state, 1) is None
+    assert views.session(again.on(events.Tick(), events.Tick()).state, 1) is None
     # Timed sessions end by ticks alone.
-    assert controller(TIMED).on(SessionExpired(1)).state == controller(TIMED).state
+    assert controller(TIMED).on(events.SessionExpired(1)).state == controller(TIMED).state
 
 
 def test_untimed_a_session_may_end_at_any_time() -> None:
     before = controller(SHIPPED)
-    assert before.on(Tick()).state == before.state
-    gone = before.on(SessionExpired(1))
+    assert before.on(events.Tick()).state == before.state
+    gone = before.on(events.SessionExpired(1))
     assert gone.rules == ("HBK-6", "CONFIG-12")
-    assert gone.on(SessionExpired(1)).state == gone.state
+    assert gone.on(events.SessionExpired(1)).state == gone.state
 
 
 # The process.
@@ -168,7 +160,7 @@ def registered(life: Life = Life.STARTING) -> After:
     ],
 )
 def test_the_life_of_a_process(life: Life, response: Response, then: Life) -> None:
-    assert registered(life).on(HeartbeatDue()).hear(response).state.life is then
+    assert registered(life).on(events.HeartbeatDue()).hear(response).state.life is then
 
 
 @pytest.mark.parametrize(
@@ -181,33 +173,33 @@ def test_the_life_of_a_process(life: Life, response: Response, then: Life) -> No
     ],
 )
 def test_what_a_heartbeat_requests(life: Life, wanted: tuple[bool, bool]) -> None:
-    after = registered(life).on(HeartbeatDue())
+    after = registered(life).on(events.HeartbeatDue())
     assert after.effects == (Send(1, BrokerHeartbeatRequest(1, 4, 6, *wanted)),)
     assert after.rules == ("HBK-1", "HBK-9")
-    assert registered(life).but(epoch=-1).on(HeartbeatDue()).effects == ()  # not registered yet
+    assert registered(life).but(epoch=-1).on(events.HeartbeatDue()).effects == ()  # not registered yet
 
 
 @pytest.mark.parametrize("error", [Error.STALE_BROKER_EPOCH, Error.NOT_CONTROLLER])
 def test_a_superseded_process_goes_on(error: Error) -> None:
     """HBK-10: nothing fences it but the metadata that it reads."""
-    after = registered(Life.RUNNING).on(HeartbeatDue()).hear(Response(error)).state
+    after = registered(Life.RUNNING).on(events.HeartbeatDue()).hear(Response(error)).state
     assert after.life is Life.RUNNING and views.serves(SHIPPED, after)
     assert (after.controller is None) == (error is Error.NOT_CONTROLLER)
 
 
 def test_an_orderly_end() -> None:
-    taken = registered(Life.RUNNING).on(ClientRequest())
+    taken = registered(Life.RUNNING).on(events.ClientRequest())
     assert taken.rules == ("HBK-10",)
-    pending = taken.on(ShutdownWished())
+    pending = taken.on(events.ShutdownRequested())
     assert pending.state.life is Life.PENDING_CONTROLLED_SHUTDOWN and views.serves(SHIPPED, pending.state)
-    let_go = pending.on(HeartbeatDue()).hear(Response(should_shut_down=True))
+    let_go = pending.on(events.HeartbeatDue()).hear(Response(should_shut_down=True))
     assert let_go.state.life is Life.SHUTTING_DOWN and not views.serves(SHIPPED, let_go.state)
-    assert let_go.on(HeartbeatDue()).effects == ()
-    done = let_go.on(ClientRequestDone())
+    assert let_go.on(events.HeartbeatDue()).effects == ()
+    done = let_go.on(events.ClientRequestDone())
     assert done.effects[-1] == Stop() and done.state == Broker(1, 9, ended=True)
-    assert done.on(ClientRequest()).effects == ()
+    assert done.on(events.ClientRequest()).effects == ()
 
 
 def test_a_process_that_does_not_run_yet_ends_at_once() -> None:
-    after = registered().on(ShutdownWished())
+    after = registered().on(events.ShutdownRequested())
     assert after.effects == (Stop(),) and after.rules == ("HBK-9",)

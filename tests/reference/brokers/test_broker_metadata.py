@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.reference.brokers import views
-from kraftcheck.reference.brokers.effects import Tell
-from kraftcheck.reference.brokers.events import (
-    Failover,
-    MetadataDue,
-    MetadataReceived,
-    RegistrationWritten,
-    SessionExpired,
-)
+from kraftcheck.reference.brokers import events, views
+from kraftcheck.reference.brokers.effects import SendMetadata
 from kraftcheck.reference.brokers.messages import MetadataHeartbeatRequest, Process, VisibleBroker
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from kraftcheck.reference.frozen import replace
@@ -20,11 +13,11 @@ from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, After, clus
 
 
 def receivers(after: After) -> list[Process]:
-    return [each.to for each in after.of(Tell)]
+    return [each.to for each in after.of(SendMetadata)]
 
 
 def test_every_visible_broker_receives_a_change() -> None:
-    after = controller(KIP343, brokers=(1, 2, 3)).on(SessionExpired(1))
+    after = controller(KIP343, brokers=(1, 2, 3)).on(events.SessionExpired(1))
     assert receivers(after) == [Process(2, 2), Process(3, 3)] and "BSTATE-8" in after.rules
     update = views.metadata(after.state)
     assert [each.broker for each in update.brokers] == [2, 3]
@@ -37,29 +30,29 @@ def test_without_a_change_no_metadata_is_sent() -> None:
 
 
 def test_a_broker_without_a_heartbeat_receives_nothing_and_is_not_shown() -> None:
-    after = controller(KIP343).on(RegistrationWritten(3, 5))
+    after = controller(KIP343).on(events.RegistrationWritten(3, 5))
     assert receivers(after) == []
-    assert after.on(MetadataDue(Process(3, 3))).effects == ()
+    assert after.on(events.MetadataDue(Process(3, 3))).effects == ()
 
 
 def test_metadata_is_sent_once_more() -> None:
     before = controller(KIP343)
-    due = MetadataDue(Process(1, 1))
-    assert before.on(due).effects == (Tell(Process(1, 1), views.metadata(before.state)),)
-    assert before.on(MetadataDue(Process(1, 7))).effects == ()
-    assert before.on(Failover(None), due).effects == ()
+    due = events.MetadataDue(Process(1, 1))
+    assert before.on(due).effects == (SendMetadata(Process(1, 1), views.metadata(before.state)),)
+    assert before.on(events.MetadataDue(Process(1, 7))).effects == ()
+    assert before.on(events.Failover(None), due).effects == ()
 
 
 def test_without_a_known_incarnation_the_registration_says_where_a_broker_is() -> None:
-    taken_over = controller(replace(KIP343, rebuilds_incarnations=False)).on(Failover(2))
+    taken_over = controller(replace(KIP343, rebuilds_incarnations=False)).on(events.Failover(2))
     assert receivers(taken_over) == [Process(1, 1), Process(2, 2)]
 
 
 def test_a_shipped_controller_sends_no_metadata_by_itself() -> None:
-    after = controller(SHIPPED).on(SessionExpired(1))
+    after = controller(SHIPPED).on(events.SessionExpired(1))
     assert receivers(after) == []
     # Any process may read the log, whether it is registered or not.
-    read = after.on(MetadataDue(Process(7, 7)))
+    read = after.on(events.MetadataDue(Process(7, 7)))
     assert receivers(read) == [Process(7, 7)] and read.rules == ()
     (effect,) = read.effects
     assert effect.update.offset == after.state.durable.end_offset - 1
@@ -69,10 +62,10 @@ def test_a_shipped_controller_sends_no_metadata_by_itself() -> None:
 @pytest.mark.parametrize("protocol", [KIP343, SHIPPED])
 def test_of_an_earlier_controller_nothing_is_taken(protocol: BrokerProtocol) -> None:
     before, broker, _ = cluster(protocol)
-    old = views.metadata(before.on(SessionExpired(2)).state)
-    new = broker.on(MetadataReceived(replace(old, controller=2, controller_epoch=5)))
+    old = views.metadata(before.on(events.SessionExpired(2)).state)
+    new = broker.on(events.MetadataReceived(replace(old, controller=2, controller_epoch=5)))
     assert (new.state.controller, new.state.controller_epoch) == (2, 5)
-    late = new.on(MetadataReceived(old))
+    late = new.on(events.MetadataReceived(old))
     assert late.state == new.state and late.effects == ()
 
 
@@ -87,18 +80,18 @@ def test_of_a_partition_only_what_is_newer_is_taken(
     known, other = broker.state.partitions
     state = replace(known, leader=2, leader_epoch=leader_epoch, partition_epoch=partition_epoch)
     update = replace(views.metadata(controller(KIP343).state), brokers=(), partitions=(state,))
-    after = broker.on(MetadataReceived(update)).state
+    after = broker.on(events.MetadataReceived(update)).state
     assert after.partitions == ((state, other) if taken else (known, other))
     assert after.visible == ()
 
 
 def test_of_the_metadata_log_only_what_is_further_on_is_taken() -> None:
     before, broker, _ = cluster(SHIPPED)
-    first = views.metadata(before.on(SessionExpired(1)).state)
-    second = views.metadata(before.on(SessionExpired(1), SessionExpired(2)).state)
-    ahead = broker.on(MetadataReceived(second))
+    first = views.metadata(before.on(events.SessionExpired(1)).state)
+    second = views.metadata(before.on(events.SessionExpired(1), events.SessionExpired(2)).state)
+    ahead = broker.on(events.MetadataReceived(second))
     assert ahead.state.offset == second.offset and ahead.state.visible == () and ahead.rules == ("HBK-10",)
-    assert ahead.on(MetadataReceived(first)).state == ahead.state
+    assert ahead.on(events.MetadataReceived(first)).state == ahead.state
     empty = replace(views.metadata(before.state), brokers=(), partitions=(), offset=-1)
-    late = broker.on(MetadataReceived(empty))
+    late = broker.on(events.MetadataReceived(empty))
     assert late.state == broker.state and late.rules == ("HBK-10",)

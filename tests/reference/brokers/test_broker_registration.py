@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import messages, views
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.controller import BrokerRegistration, FinalizedFeature
 from kraftcheck.reference.brokers.effects import BrokerFenced, PartitionChanged, Send
 from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
 from kraftcheck.reference.brokers.events import RegistrationDue, RequestTimedOut, SessionExpired
-from kraftcheck.reference.brokers.messages import (
-    BrokerHeartbeatRequest,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-    FeatureRange,
-    Process,
-)
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from kraftcheck.reference.brokers.starting import first_controller, starting
 from tests.reference.brokers.broker_steps import LED_BY_1, After, controller
 
 
 def register(
-    broker: int, incarnation: int, cluster_id: str = "cluster", *features: FeatureRange
-) -> BrokerRegistrationRequest:
-    return BrokerRegistrationRequest(broker, cluster_id, incarnation, features)
+    broker: int, incarnation: int, cluster_id: str = "cluster", *features: messages.FeatureRange
+) -> messages.BrokerRegistrationRequest:
+    return messages.BrokerRegistrationRequest(broker, cluster_id, incarnation, features)
 
 
 def process(protocol: BrokerProtocol) -> After:
-    return After(protocol, starting(protocol, Process(1, 9), controller=1))
+    return After(protocol, starting(protocol, messages.Process(1, 9), controller=1))
 
 
 def test_a_broker_epoch_is_the_offset_of_the_registration() -> None:
@@ -52,11 +45,11 @@ def test_a_broker_epoch_is_the_offset_of_the_registration() -> None:
     ],
 )
 def test_checks_in_order(
-    node: int, request_: BrokerRegistrationRequest, error: Error, rules: tuple[str, ...]
+    node: int, request_: messages.BrokerRegistrationRequest, error: Error, rules: tuple[str, ...]
 ) -> None:
     before = controller(SHIPPED)
     after = before.ask(request_, node)
-    assert after.response == BrokerRegistrationResponse(error) and after.response.epoch == -1
+    assert after.response == messages.BrokerRegistrationResponse(error) and after.response.epoch == -1
     assert after.rules == rules and after.state == before.state
 
 
@@ -64,12 +57,14 @@ def test_checks_in_order(
     ("ranges", "error"),
     [
         ((), Error.UNSUPPORTED_VERSION),
-        ((FeatureRange("metadata.version", 1, 6),), Error.UNSUPPORTED_VERSION),
-        ((FeatureRange("metadata.version", 8, 9),), Error.UNSUPPORTED_VERSION),
-        ((FeatureRange("metadata.version", 7, 7), FeatureRange("other", 1, 1)), Error.NONE),
+        ((messages.FeatureRange("metadata.version", 1, 6),), Error.UNSUPPORTED_VERSION),
+        ((messages.FeatureRange("metadata.version", 8, 9),), Error.UNSUPPORTED_VERSION),
+        ((messages.FeatureRange("metadata.version", 7, 7), messages.FeatureRange("other", 1, 1)), Error.NONE),
     ],
 )
-def test_features_have_to_cover_what_is_finalized(ranges: tuple[FeatureRange, ...], error: Error) -> None:
+def test_features_have_to_cover_what_is_finalized(
+    ranges: tuple[messages.FeatureRange, ...], error: Error
+) -> None:
     before = first_controller(SHIPPED, finalized=(FinalizedFeature("metadata.version", 7),))
     after = After(SHIPPED, before).ask(register(1, 9, "cluster", *ranges))
     taken = error is Error.NONE
@@ -84,7 +79,7 @@ def test_a_newcomer_waits_for_the_end_of_the_session_and_then_cleans_up() -> Non
     assert after.response.error is Error.NONE and epoch > 1
     assert views.registration(after.state, 1) == BrokerRegistration(1, 9, epoch)
     # Heartbeats of the previous process are refused from now on.
-    assert after.ask(BrokerHeartbeatRequest(1, 1, 99)).response.error is Error.STALE_BROKER_EPOCH
+    assert after.ask(messages.BrokerHeartbeatRequest(1, 1, 99)).response.error is Error.STALE_BROKER_EPOCH
 
 
 def test_the_previous_process_leaves_the_isr_with_the_registration() -> None:
@@ -108,10 +103,10 @@ def test_a_process_registers_until_it_is_taken() -> None:
     sent = process(SHIPPED).on(RegistrationDue())
     assert sent.effects == (Send(1, register(1, 9)),) and sent.rules == ("REG-1",)
     before = process(SHIPPED).state
-    waits = sent.hear(BrokerRegistrationResponse(Error.DUPLICATE_BROKER_REGISTRATION))
+    waits = sent.hear(messages.BrokerRegistrationResponse(Error.DUPLICATE_BROKER_REGISTRATION))
     assert waits.state == sent.on(RequestTimedOut(Api.REGISTRATION)).state == before
-    assert sent.hear(BrokerRegistrationResponse(Error.NOT_CONTROLLER)).state.controller is None
-    taken = sent.hear(BrokerRegistrationResponse(epoch=4))
+    assert sent.hear(messages.BrokerRegistrationResponse(Error.NOT_CONTROLLER)).state.controller is None
+    taken = sent.hear(messages.BrokerRegistrationResponse(epoch=4))
     assert taken.state.epoch == 4 and taken.rules == ("REG-3",)
     assert taken.on(RegistrationDue()).effects == ()
 

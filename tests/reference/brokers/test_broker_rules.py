@@ -1,128 +1,119 @@
-"""Every rule of the broker layer decides something: random walks of both forms, with odd requests between."""
+"""Random walks of both forms, with odd requests between: every rule of the broker layer decides something,
+and in every step what ``broker_properties`` says holds.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 
 from kraftcheck import spec
+from kraftcheck.reference.brokers import events, messages
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.configuration import problems
-from kraftcheck.reference.brokers.events import (
-    ClientRequest,
-    ClientRequestDone,
-    ContactLost,
-    ControllerFound,
-    Failover,
-    HeartbeatDue,
-    IsrWish,
-    IsrWished,
-    LeaderMoveDue,
-    MetadataDue,
-    RegistrationDue,
-    RegistrationRemoved,
-    RequestReceived,
-    RequestTimedOut,
-    SessionExpired,
-    ShutdownWished,
-    Tick,
-)
-from kraftcheck.reference.brokers.messages import (
-    BrokerHeartbeatRequest,
-    BrokerRegistrationRequest,
-    BrokerState,
-    IsrChangeRequest,
-    IsrMember,
-    IsrProposal,
-    MetadataHeartbeatRequest,
-    Process,
-)
-from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerLiveness, BrokerProtocol
+from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerLiveness, BrokerProtocol, IsrChanges
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems import citations
 from tests.reference.brokers.broker_world import FEATURES, World
 
 AREAS = ("INC", "BSTATE", "HEARTBEAT", "FENCE", "COMPAT", "REG", "HBK", "ISR", "AISR")
-STRANGER = Process(9, 9)
+STRANGER = messages.Process(9, 9)
 ODD = {
     BrokerLiveness.KIP343: [
-        MetadataHeartbeatRequest(-1, 1, BrokerState.ACTIVE),
-        MetadataHeartbeatRequest(1, 0, BrokerState.ACTIVE),
-        MetadataHeartbeatRequest(9, 9, BrokerState.INITIAL),
-        IsrChangeRequest(1, 1, (IsrProposal("t", 0, 9, (1,)),)),
+        messages.MetadataHeartbeatRequest(-1, 1, messages.BrokerState.ACTIVE),
+        messages.MetadataHeartbeatRequest(1, 0, messages.BrokerState.ACTIVE),
+        messages.MetadataHeartbeatRequest(9, 9, messages.BrokerState.INITIAL),
+        messages.IsrChangeRequest(1, 1, (messages.IsrProposal("t", 0, 9, (1,)),)),
     ],
     BrokerLiveness.KIP631: [
-        BrokerRegistrationRequest(9, "another", 9),
-        BrokerRegistrationRequest(9, "cluster", 9),
-        BrokerRegistrationRequest(1, "cluster", 99),
-        BrokerRegistrationRequest(2, "cluster", 2, FEATURES),
-        BrokerHeartbeatRequest(9, 9, 9),
-        BrokerHeartbeatRequest(2, 3, 9, want_fence=True),
+        messages.BrokerRegistrationRequest(9, "another", 9),
+        messages.BrokerRegistrationRequest(9, "cluster", 9),
+        messages.BrokerRegistrationRequest(1, "cluster", 99),
+        messages.BrokerRegistrationRequest(2, "cluster", 2, FEATURES),
+        messages.BrokerHeartbeatRequest(9, 9, 9),
+        messages.BrokerHeartbeatRequest(2, 3, 9, want_fence=True),
     ],
 }
-ISRS = [(1,), (2,), (1, 2), ()]
+BOTH = (1, 2)
+ISRS = [(1,), (2,), BOTH, (1, 2, 3), ()]
 
 
 def walk(world: World, chance: random.Random, steps: int) -> None:
-    """Let things happen at random; messages arrive often."""
+    """Let things happen at random; messages arrive often, and some are lost."""
     for _ in range(steps):
         if world.network and chance.random() < 0.5:
-            world.deliver(chance.randrange(len(world.network)))
+            newest = len(world.network) - 1
+            world.deliver(chance.choice([newest, chance.randint(0, newest), chance.randint(0, newest)]))
         else:
             something(world, chance)
 
 
 def something(world: World, chance: random.Random) -> None:
+    """One step of a process or of the controller, or another process that starts."""
     process = chance.choice(sorted(world.processes, key=lambda each: (each.broker, each.incarnation)))
-    of_process: list[Any] = [HeartbeatDue()] * 4 + [Tick(), RegistrationDue(), ContactLost(), ClientRequest()]
-    of_process += [ClientRequestDone(), ShutdownWished(), ControllerFound(chance.choice([1, 2]))]
-    of_process += [RequestTimedOut(chance.choice(list(Api)))]
-    of_process += [IsrWished((IsrWish("t", 0, chance.choice(ISRS)), IsrWish("t", 1, (1, 2))))] * 3
-    of_process += [IsrWished((IsrWish("t", 0, (1, 2), (IsrMember(2, 2),)),))]
     broker = chance.choice([1, 2])
-    of_controller: list[Any] = [Tick(), SessionExpired(broker), MetadataDue(process), MetadataDue(process)]
-    of_controller += [Failover(chance.choice([None, 1, 2]))]
-    odd: Any = chance.choice(ODD[world.protocol.liveness])
-    of_controller += [RequestReceived(chance.choice([1, 2]), STRANGER, odd)]
-    if world.protocol.liveness is BrokerLiveness.KIP343:
-        of_controller += [LeaderMoveDue("t", chance.choice([0, 1])), RegistrationRemoved(broker)]
     doing: list[Callable[[], object]] = [
-        lambda: world.on_process(process, chance.choice(of_process)),
-        lambda: world.on_process(process, chance.choice(of_process)),
-        lambda: on_controller(world, chance.choice(of_controller)),
+        lambda: world.on_process(process, chance.choice(list(of_process(world, process, chance)))),
+        lambda: world.on_process(process, chance.choice(list(of_process(world, process, chance)))),
+        lambda: world.on_controller(chance.choice(list(of_controller(world, process, broker, chance)))),
     ]
     if len(world.processes) < 5:
         doing.append(lambda: world.start_process(broker, chance.choice([4, 5]) if world.legacy else 5))
     chance.choice(doing)()
 
 
-def on_controller(world: World, event: Any) -> None:
-    if isinstance(event, RequestReceived):
-        world.on_odd_request(event)
-    else:
-        world.on_controller(event)
+def of_process(world: World, process: messages.Process, chance: random.Random) -> Iterator[Any]:
+    """What may happen to a process. A legacy one asks for sound ISRs: no node looks at what it writes."""
+    isr, other = BOTH, BOTH
+    if not world.processes[process].legacy:
+        isr, other = chance.choice(ISRS), chance.choice([BOTH, BOTH, (2,)])
+    yield from [events.HeartbeatDue()] * 4
+    yield from (events.Tick(), events.RegistrationDue(), events.ContactLost(), events.ClientRequest())
+    yield from (events.ClientRequestDone(), events.ShutdownRequested())
+    yield events.ControllerFound(chance.choice([1, 2]))
+    yield events.RequestTimedOut(chance.choice(list(Api)))
+    yield from [events.IsrProposed((events.ProposedIsr("t", 0, isr), events.ProposedIsr("t", 1, other)))] * 3
+    yield events.IsrProposed((events.ProposedIsr("t", 0, BOTH, (messages.IsrMember(2, 2),)),))
+
+
+def of_controller(
+    world: World, process: messages.Process, broker: int, chance: random.Random
+) -> Iterator[Any]:
+    """What may happen to the controller."""
+    yield from (events.Tick(), events.SessionExpired(broker))
+    yield from [events.MetadataDue(process)] * 2
+    yield events.Failover(chance.choice([None, 1, 2]))
+    odd: Any = chance.choice(ODD[world.protocol.liveness])
+    if not isinstance(odd, messages.IsrChangeRequest) or world.protocol.isr_changes is IsrChanges.ISR_CHANGE:
+        yield events.RequestReceived(chance.choice([1, 2]), STRANGER, odd)
+    if world.protocol.is_draft:
+        yield events.LeaderMoveDue("t", chance.choice([0, 1]))
+        if world.removes:
+            yield events.RegistrationRemoved(broker)
 
 
 @cache
 def worlds() -> tuple[World, ...]:
-    """A few hundred short walks of each form."""
+    """A few hundred short walks of each form; in every other one registrations are removed."""
     timed = {"controller_timeout": 2, "broker_timeout": 3}
-    protocols: list[tuple[BrokerProtocol, tuple[int, ...]]] = [
-        (KIP343, ()),
-        (KIP343, (1,)),
-        (replace(KIP343, inactive_leaves_isr=False), ()),
-        (replace(KIP343, **timed), ()),
-        (SHIPPED, ()),
-        (replace(SHIPPED, **timed), ()),
+    protocols: list[tuple[BrokerProtocol, tuple[int, ...], int]] = [
+        (KIP343, (), 200),
+        (KIP343, (1,), 200),
+        (replace(KIP343, inactive_leaves_isr=False), (), 200),
+        (replace(KIP343, **timed), (), 200),
+        (replace(KIP343, isr_changes=IsrChanges.ALTER_PARTITION), (), 50),
+        (SHIPPED, (), 200),
+        (replace(SHIPPED, **timed), (), 200),
+        (replace(SHIPPED, isr_changes=IsrChanges.ISR_CHANGE), (), 50),
     ]
     found = []
-    for protocol, legacy in protocols:
-        for seed in range(200):
-            world = World(protocol, legacy)
+    for protocol, legacy, count in protocols:
+        for seed in range(count):
+            world = World(protocol, legacy, removes=seed % 2 == 0)
             walk(world, random.Random(seed), 120)
             found.append(world)
     return tuple(found)

@@ -18,9 +18,9 @@ INACTIVE, ACTIVE, STOPPING = BrokerState.INACTIVE, BrokerState.ACTIVE, BrokerSta
 
 def test_from_the_request_to_the_end() -> None:
     before, broker, _ = cluster(KIP343)
-    asked = broker.on(events.ShutdownWished())
+    asked = broker.on(events.ShutdownRequested())
     assert asked.rules == ("BSTATE-5",) and asked.effects == ()
-    assert asked.on(events.ShutdownWished()).state == asked.state
+    assert asked.on(events.ShutdownRequested()).state == asked.state
 
     beating = asked.on(events.HeartbeatDue())
     assert beating.sent.target is STOPPING

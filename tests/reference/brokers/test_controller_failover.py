@@ -8,7 +8,7 @@ import pytest
 
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.controller import LEGACY_VERSION, Liveness, Session
-from kraftcheck.reference.brokers.effects import Registered, Tell
+from kraftcheck.reference.brokers.effects import Registered, SendMetadata
 from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
 from kraftcheck.reference.brokers.events import (
     Failover,
@@ -37,7 +37,7 @@ def test_a_new_controller_gives_every_broker_a_whole_timeout() -> None:
     assert after.state.active == 2 and after.state.epoch == before.state.epoch + 1
     assert after.state.brokers == (Liveness(1, 1, ACTIVE), Liveness(2, 2, ACTIVE))
     assert after.state.durable == before.state.durable
-    assert [each.to for each in after.of(Tell)] == [Process(1, 1), Process(2, 2)]
+    assert [each.to for each in after.of(SendMetadata)] == [Process(1, 1), Process(2, 2)]
 
 
 def test_a_new_controller_that_waits_for_heartbeats_takes_every_leader_away() -> None:

@@ -10,7 +10,7 @@ from kraftcheck.reference.brokers import events
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.effects import PartitionChanged, Send
 from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
-from kraftcheck.reference.brokers.events import IsrWish, IsrWished
+from kraftcheck.reference.brokers.events import IsrProposed, ProposedIsr
 from kraftcheck.reference.brokers.messages import (
     IsrChangeRequest,
     IsrChangeResponse,
@@ -23,8 +23,8 @@ from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, LED_BY_2, After, cluster, controller, leader
 
 NOT_LEADER = Error.NOT_LEADER_FOR_PARTITION
-ALONE = IsrWished((IsrWish("t", 0, (1,)),))
-SEND_PENDING = IsrWished(())
+ALONE = IsrProposed((ProposedIsr("t", 0, (1,)),))
+SEND_PENDING = IsrProposed(())
 TIMED_OUT = events.RequestTimedOut(Api.ISR)
 
 
@@ -137,10 +137,10 @@ def test_within_a_leader_epoch_nothing_orders_two_requests() -> None:
 
 def test_only_the_leader_asks_and_uses_the_new_isr_after_the_answer() -> None:
     before = leader(KIP343, LED_BY_1, LED_BY_2)
-    asked = before.on(IsrWished((IsrWish("t", 0, (1,)), IsrWish("t", 1, (1,)))))
+    asked = before.on(IsrProposed((ProposedIsr("t", 0, (1,)), ProposedIsr("t", 1, (1,)))))
     assert (asked.effects, asked.rules) == ((Send(1, request(change(1))),), ("ISR-1", "ISR-9"))
     assert asked.state.partitions == before.state.partitions and len(asked.state.pending) == 1
-    assert asked.on(IsrWished((IsrWish("t", 0, (1, 2)),))).effects == ()  # one at a time
+    assert asked.on(IsrProposed((ProposedIsr("t", 0, (1, 2)),))).effects == ()  # one at a time
     done = asked.hear(results(Error.NONE))
     assert done.rules == ("ISR-8", "ISR-9") and done.state.pending == ()
     assert [each.isr for each in done.state.partitions] == [(1,), (1, 2)]
@@ -148,7 +148,7 @@ def test_only_the_leader_asks_and_uses_the_new_isr_after_the_answer() -> None:
 
 def test_a_follower_asks_for_nothing() -> None:
     follower = cluster(KIP343)[2]
-    after = follower.on(IsrWished((IsrWish("t", 0, (2,)), IsrWish("x", 0, (2,)))))
+    after = follower.on(IsrProposed((ProposedIsr("t", 0, (2,)), ProposedIsr("x", 0, (2,)))))
     assert (after.effects, after.rules, after.state) == ((), ("ISR-1",), follower.state)
 
 
@@ -173,25 +173,9 @@ def test_a_change_of_another_leader_epoch_waits_for_metadata() -> None:
 # A leader that does not know whether its change was applied.
 
 
-def test_a_change_whose_answer_is_lost_is_asked_for_again_and_applied_once() -> None:
-    before = leader(KIP343)
-    first = before.on(ALONE)
-    applied = controller(KIP343).ask(first.sent)
-    timed_out = first.on(TIMED_OUT)
-    assert timed_out.state.pending == first.state.pending
-    assert timed_out.state.partitions == before.state.partitions
-    again = timed_out.on(SEND_PENDING)
-    assert again.effects == first.effects and again.rules == ("ISR-1", "ISR-9", "ISR-10")
-    assert again.state == first.state
-    twice = applied.ask(request(change(1)))
-    assert twice.state == applied.state and twice.response == results(Error.NONE)
-    done = again.hear(twice.response).state
-    assert done.pending == () and done.partitions[0].isr == (1,)
-
-
 def test_nothing_else_is_asked_of_a_partition_while_a_change_is_pending() -> None:
     timed_out = leader(KIP343, LED_BY_1, replace(LED_BY_1, index=1)).on(ALONE, TIMED_OUT)
-    again = timed_out.on(IsrWished((IsrWish("t", 0, (1, 2)), IsrWish("t", 1, (1,)))))
+    again = timed_out.on(IsrProposed((ProposedIsr("t", 0, (1, 2)), ProposedIsr("t", 1, (1,)))))
     assert again.effects == (Send(1, request(change(1), change(1, index=1))),)
     assert [each.index for each in again.state.pending] == [0, 1]
 
@@ -199,7 +183,7 @@ def test_nothing_else_is_asked_of_a_partition_while_a_change_is_pending() -> Non
 def test_results_belong_to_what_was_asked_not_to_what_waits() -> None:
     """A refused change is not in the next request, and its answer says nothing of it."""
     refused = leader(KIP343, LED_BY_1, replace(LED_BY_1, index=1)).on(ALONE).hear(results(NOT_LEADER))
-    later = refused.on(IsrWished((IsrWish("t", 1, (1,)),)))
+    later = refused.on(IsrProposed((ProposedIsr("t", 1, (1,)),)))
     assert later.effects == (Send(1, request(change(1, index=1))),)
     done = later.hear(results(Error.NONE)).state
     assert [each.isr for each in done.partitions] == [(1, 2), (1,)]
@@ -233,14 +217,6 @@ def test_a_superseded_process_keeps_what_it_asked_for_and_changes_no_isr_any_mor
     later = superseded.on(ALONE)
     assert later.effects == () and later.rules == ("ISR-3",)
     assert isinstance(superseded.on(events.HeartbeatDue()).effects[0], Send)
-
-
-def test_another_controller_may_be_asked() -> None:
-    asked = leader(KIP343).on(ALONE)
-    lost = asked.hear(IsrChangeResponse(Error.NOT_CONTROLLER))
-    assert lost.state.controller is None and lost.state.pending == asked.state.pending
-    assert lost.on(SEND_PENDING).effects == ()  # no controller is known
-    assert lost.on(events.ControllerFound(2), SEND_PENDING).effects == (Send(2, request(change(1))),)
 
 
 def test_an_answer_that_metadata_has_overtaken_changes_nothing() -> None:

@@ -11,17 +11,10 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.reference.brokers import views
+from kraftcheck.reference.brokers import events, views
 from kraftcheck.reference.brokers.broker import Api, Broker
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.effects import Reply, Send
-from kraftcheck.reference.brokers.events import (
-    HeartbeatDue,
-    RequestReceived,
-    RequestTimedOut,
-    ResponseReceived,
-    Tick,
-)
 from kraftcheck.reference.brokers.messages import BrokerState
 from kraftcheck.reference.brokers.protocol import KIP343, BrokerProtocol, ContactTime
 from kraftcheck.reference.brokers.starting import running_cluster
@@ -35,18 +28,18 @@ State = tuple[Controller, Broker, Any]
 def successors(protocol: BrokerProtocol, state: State, answers: str, broker_ticks: int) -> Iterator[State]:
     """What may happen next; ``answers``: they come at once, or late, or may get lost."""
     controller, broker, message = state
-    later, ticking = step(protocol, controller, Tick()).state, broker
+    later, ticking = step(protocol, controller, events.Tick()).state, broker
     for _ in range(broker_ticks):
-        ticking = step(protocol, ticking, Tick()).state
+        ticking = step(protocol, ticking, events.Tick()).state
     yield later, ticking, message
-    beating = step(protocol, broker, HeartbeatDue())
+    beating = step(protocol, broker, events.HeartbeatDue())
     for effect in beating.effects:
         assert isinstance(effect, Send)
-        yield controller, beating.state, RequestReceived(effect.to, broker.process, effect.request)
-    if isinstance(message, RequestReceived):
+        yield controller, beating.state, events.RequestReceived(effect.to, broker.process, effect.request)
+    if isinstance(message, events.RequestReceived):
         heard = step(protocol, controller, message)
         (response,) = (each.response for each in heard.effects if isinstance(each, Reply))
-        answer = ResponseReceived(1, response)
+        answer = events.ResponseReceived(1, response)
         if answers == "at once":
             yield heard.state, step(protocol, broker, answer).state, None
         else:
@@ -59,7 +52,7 @@ def successors(protocol: BrokerProtocol, state: State, answers: str, broker_tick
 
 
 def given_up(protocol: BrokerProtocol, broker: Broker) -> Broker:
-    return step(protocol, broker, RequestTimedOut(Api.HEARTBEAT)).state
+    return step(protocol, broker, events.RequestTimedOut(Api.HEARTBEAT)).state
 
 
 def fences_first(protocol: BrokerProtocol, answers: str, broker_ticks: int = 1) -> bool:

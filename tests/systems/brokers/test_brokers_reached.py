@@ -16,7 +16,7 @@ from kraftcheck.query.broker_occurrence import fitted, occurs
 from kraftcheck.query.broker_step import parse_event, parse_state
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
-from kraftcheck.reference.brokers.events import IsrWished, StoreIsrReceived
+from kraftcheck.reference.brokers.events import IsrProposed, StoreIsrReceived
 from kraftcheck.reference.brokers.protocol import BrokerProtocol, IsrChanges
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.brokers.build import build
@@ -100,9 +100,9 @@ def test_a_scenario_may_begin_with_what_does_not_occur() -> None:
 
 
 def test_a_pending_change_may_name_a_member_twice() -> None:
-    """A leader asks for what its scenario wishes; the controller refuses it, and not the command."""
+    """A leader asks for what its scenario proposes; the controller refuses it, and not the command."""
     heard = heard_in("mutants-brokers-isr-names-twice")
-    assert any(isinstance(event, IsrWished) and event.wishes for event in heard.events)
+    assert any(isinstance(event, IsrProposed) and event.proposals for event in heard.events)
     pending = [each.isr for _, state in heard.states if isinstance(state, Broker) for each in state.pending]
     assert (1, 1) in pending
 

@@ -7,21 +7,17 @@ from typing import Any
 import pytest
 
 from kraftcheck.checking.run import check
+from kraftcheck.reference.brokers import events, views
 from kraftcheck.reference.brokers import step as reference
-from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.broker import Api, Broker, Life
 from kraftcheck.reference.brokers.controller import Controller, MetadataLog
-from kraftcheck.reference.brokers.effects import Accepted, BrokerFenced, FencedItself, Reply, Stop, Tell
-from kraftcheck.reference.brokers.events import (
-    ControllerEvent,
-    Failover,
-    HeartbeatDue,
-    MetadataDue,
-    RegistrationWritten,
-    RequestReceived,
-    ResponseReceived,
-    SessionExpired,
-    Tick,
+from kraftcheck.reference.brokers.effects import (
+    Accepted,
+    BrokerFenced,
+    FencedItself,
+    Reply,
+    SendMetadata,
+    Stop,
 )
 from kraftcheck.reference.brokers.messages import (
     AlterPartitionRequest,
@@ -55,12 +51,12 @@ DRAFT = system_of(brokers={"running": [1]}, protocol={"set": TIMED}).wiring
 _, (ACTIVE,) = running_cluster(DRAFT.protocol, (1,))
 
 
-def heartbeat(of: Broker, offset: int, **wishes: bool) -> RequestReceived:
+def heartbeat(of: Broker, offset: int, **wants: bool) -> events.RequestReceived:
     """A heartbeat that arrives at the controller."""
-    return RequestReceived(1, of.process, BrokerHeartbeatRequest(of.id, of.epoch, offset, **wishes))
+    return events.RequestReceived(1, of.process, BrokerHeartbeatRequest(of.id, of.epoch, offset, **wants))
 
 
-def taken(state: Controller, event: ControllerEvent) -> ControllerOutcome:
+def taken(state: Controller, event: events.ControllerEvent) -> ControllerOutcome:
     return reference.step(SHIPPED, state, event)
 
 
@@ -70,7 +66,7 @@ def log_of(state: Controller) -> MetadataLog:
 
 
 def judged(
-    before: Controller, event: ControllerEvent, outcome: ControllerOutcome, leaving: Any = ()
+    before: Controller, event: events.ControllerEvent, outcome: ControllerOutcome, leaving: Any = ()
 ) -> set[str]:
     """The properties that a step of the controller violates."""
     step = ControllerStep(SHIPPED, before, event, outcome, leaving)
@@ -95,30 +91,30 @@ def with_log(outcome: ControllerOutcome, **changes: Any) -> ControllerOutcome:
 # The controller.
 
 
-def test_a_leader_that_wishes_to_shut_down_goes_when_the_others_have_read_so() -> None:
-    wish = heartbeat(FIRST, FIRST.offset, want_shutdown=True)
-    begun = taken(CLUSTER, wish)
-    assert judged(CLUSTER, wish, begun) == set()
-    leaving = leaving_after(ControllerStep(SHIPPED, CLUSTER, wish, begun))
+def test_a_leader_that_requests_a_shutdown_goes_when_the_others_have_read_so() -> None:
+    request = heartbeat(FIRST, FIRST.offset, want_shutdown=True)
+    begun = taken(CLUSTER, request)
+    assert judged(CLUSTER, request, begun) == set()
+    leaving = leaving_after(ControllerStep(SHIPPED, CLUSTER, request, begun))
     assert leaving == ((1, log_of(begun.state).end_offset - 1),)
-    early = with_answer(taken(begun.state, wish), should_shut_down=True)
-    assert names.SHUTDOWN_HANDS_OVER in judged(begun.state, wish, early, leaving)
+    early = with_answer(taken(begun.state, request), should_shut_down=True)
+    assert names.SHUTDOWN_HANDS_OVER in judged(begun.state, request, early, leaving)
     read = taken(begun.state, heartbeat(SECOND, leaving[0][1])).state
-    gone = taken(read, wish)
+    gone = taken(read, request)
     (told,) = (each.response for each in gone.effects if isinstance(each, Reply))
     assert told == BrokerHeartbeatResponse(caught_up=True, fenced=True, should_shut_down=True)
-    assert judged(read, wish, gone, leaving) == set()
-    assert leaving_after(ControllerStep(SHIPPED, read, wish, gone, leaving)) == ()
+    assert judged(read, request, gone, leaving) == set()
+    assert leaving_after(ControllerStep(SHIPPED, read, request, gone, leaving)) == ()
 
 
 def test_a_shutdown_that_is_not_written_or_keeps_a_leadership_is_none() -> None:
-    wish = heartbeat(FIRST, FIRST.offset, want_shutdown=True)
-    begun = taken(CLUSTER, wish)
+    request = heartbeat(FIRST, FIRST.offset, want_shutdown=True)
+    begun = taken(CLUSTER, request)
     registrations = log_of(begun.state).registrations
     forgotten = tuple(replace(each, in_controlled_shutdown=False) for each in registrations)
     kept, unwritten = with_log(begun, partitions=(LED_BY_1,)), with_log(begun, registrations=forgotten)
-    assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, wish, kept)
-    assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, wish, unwritten)
+    assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, request, kept)
+    assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, request, unwritten)
     unasked = with_answer(taken(CLUSTER, heartbeat(FIRST, 0)), should_shut_down=True)
     assert judged(CLUSTER, heartbeat(FIRST, 0), unasked) == {names.SHUTDOWN_HANDS_OVER}
 
@@ -129,7 +125,7 @@ def test_nobody_joins_an_isr_on_its_way_out_or_in_a_former_life() -> None:
 
     def found(epoch: int, leaving: Any = ()) -> set[str]:
         asked = PartitionProposal("t", 0, 0, 0, (IsrMember(1), IsrMember(2, epoch)))
-        event = RequestReceived(1, FIRST.process, AlterPartitionRequest(1, FIRST.epoch, (asked,)))
+        event = events.RequestReceived(1, FIRST.process, AlterPartitionRequest(1, FIRST.epoch, (asked,)))
         step = ControllerStep(SHIPPED, alone, event, ControllerOutcome(both, (), ()), leaving)
         return set(shutdown_checks.violations(step))
 
@@ -145,13 +141,13 @@ def test_a_stopping_broker_of_the_draft_is_not_elected() -> None:
     )
     led = replace(LED_BY_1, leader=2, leader_epoch=1)
     after = replace(before, brokers=stopping, durable=replace(before.durable, partitions=(led,)))
-    step = ControllerStep(KIP343, before, SessionExpired(1), ControllerOutcome(after, (), ()))
+    step = ControllerStep(KIP343, before, events.SessionExpired(1), ControllerOutcome(after, (), ()))
     assert set(shutdown_checks.violations(step)) == {names.LEAVING_NOT_CHOSEN}
 
 
 def test_a_registration_changes_by_its_own_life_only() -> None:
-    fenced = taken(CLUSTER, SessionExpired(1)).state
-    newcomer = RequestReceived(1, Process(1, 9), BrokerRegistrationRequest(1, "cluster", 9))
+    fenced = taken(CLUSTER, events.SessionExpired(1)).state
+    newcomer = events.RequestReceived(1, Process(1, 9), BrokerRegistrationRequest(1, "cluster", 9))
     registered = taken(fenced, newcomer)
     assert judged(fenced, newcomer, registered) == set()
     epoch = log_of(fenced).end_offset
@@ -171,7 +167,7 @@ def test_a_registration_changes_by_its_own_life_only() -> None:
 
 
 def test_a_session_that_ends_fences_its_own_broker_and_no_other() -> None:
-    event = SessionExpired(1)
+    event = events.SessionExpired(1)
     ended = taken(CLUSTER, event)
     assert judged(CLUSTER, event, ended) == set()
     both = tuple(replace(each, fenced=True) for each in log_of(ended.state).registrations)
@@ -179,18 +175,18 @@ def test_a_session_that_ends_fences_its_own_broker_and_no_other() -> None:
 
 
 def judged_by_controller(
-    before: Controller, event: ControllerEvent, outcome: ControllerOutcome, protocol: Any = SHIPPED
+    before: Controller, event: events.ControllerEvent, outcome: ControllerOutcome, protocol: Any = SHIPPED
 ) -> set[str]:
     return set(control_checks.violations(ControllerStep(protocol, before, event, outcome)))
 
 
 def test_a_broker_that_was_never_heard_of_is_not_shown() -> None:
-    registered = reference.step(KIP343, running_cluster(KIP343, (1,))[0], RegistrationWritten(2, 5))
+    registered = reference.step(KIP343, running_cluster(KIP343, (1,))[0], events.RegistrationWritten(2, 5))
     told = views.metadata(registered.state)
-    event = MetadataDue(Process(1, 1))
+    event = events.MetadataDue(Process(1, 1))
 
     def found(*shown: VisibleBroker) -> set[str]:
-        tells = (Tell(event.target, replace(told, brokers=shown)),)
+        tells = (SendMetadata(event.target, replace(told, brokers=shown)),)
         outcome = ControllerOutcome(registered.state, tells, ())
         return judged_by_controller(registered.state, event, outcome, KIP343)
 
@@ -205,7 +201,7 @@ def test_an_error_of_one_partition_leaves_it_as_it_was_whatever_others_say() -> 
     stale = replace(asked[1], partition_epoch=-1)
 
     def judged_of(*proposals: PartitionProposal, bent: bool = False) -> set[str]:
-        event = RequestReceived(1, leader.process, AlterPartitionRequest(1, leader.epoch, proposals))
+        event = events.RequestReceived(1, leader.process, AlterPartitionRequest(1, leader.epoch, proposals))
         outcome = taken(before, event)
         if bent:
             written = tuple(replace(each, isr=(1,), partition_epoch=1) for each in (LED_BY_1, other))
@@ -219,7 +215,7 @@ def test_an_error_of_one_partition_leaves_it_as_it_was_whatever_others_say() -> 
 
 
 def test_unfencing_is_judged_by_the_registration_and_not_by_the_effect() -> None:
-    fenced = taken(CLUSTER, SessionExpired(1)).state
+    fenced = taken(CLUSTER, events.SessionExpired(1)).state
     back = heartbeat(FIRST, FIRST.epoch)
     silent = taken(fenced, back)
     silent = replace(
@@ -232,7 +228,7 @@ def test_unfencing_is_judged_by_the_registration_and_not_by_the_effect() -> None
 
 def test_a_new_controller_has_heard_nothing() -> None:
     spoken = taken(CLUSTER, heartbeat(FIRST, 99)).state
-    event = Failover(2)
+    event = events.Failover(2)
     new = taken(spoken, event)
     assert judged(spoken, event, new) == set()
     for sessions in ((), spoken.sessions, new.state.sessions[:1]):
@@ -252,8 +248,8 @@ def of(before: Broker, event: Any, after: Broker, *effects: Any) -> set[str]:
 def test_a_shipped_process_stops_when_it_is_told_that_it_may() -> None:
     pending = replace(FIRST, life=Life.PENDING_CONTROLLED_SHUTDOWN, awaiting=(Api.HEARTBEAT,))
     ended = Broker(1, FIRST.incarnation, ended=True)
-    told = ResponseReceived(1, BrokerHeartbeatResponse(fenced=True, should_shut_down=True))
-    not_yet = ResponseReceived(1, BrokerHeartbeatResponse(fenced=False))
+    told = events.ResponseReceived(1, BrokerHeartbeatResponse(fenced=True, should_shut_down=True))
+    not_yet = events.ResponseReceived(1, BrokerHeartbeatResponse(fenced=False))
     assert of(pending, told, ended, Stop()) == set()
     assert of(pending, not_yet, ended, Stop()) == {names.STOPS_WHEN_LET_GO}
     assert of(replace(pending, life=Life.RUNNING), told, ended, Stop()) == {names.STOPS_WHEN_LET_GO}
@@ -262,25 +258,29 @@ def test_a_shipped_process_stops_when_it_is_told_that_it_may() -> None:
 
 def test_a_process_that_was_let_go_accepts_nothing() -> None:
     leaving = replace(FIRST, life=Life.SHUTTING_DOWN, accepted=1)
-    assert of(leaving, HeartbeatDue(), replace(leaving, accepted=2), Accepted()) == {names.ACCEPTED_COMPLETED}
+    assert of(leaving, events.HeartbeatDue(), replace(leaving, accepted=2), Accepted()) == {
+        names.ACCEPTED_COMPLETED
+    }
 
 
 def test_a_process_that_says_that_it_fences_itself_is_fenced() -> None:
     lonely = replace(ACTIVE, ticks=2, accepted=1)
     fenced = replace(lonely, ticks=0, fenced=True)
-    assert of(lonely, Tick(), fenced, FencedItself()) == set()
-    assert of(lonely, Tick(), replace(fenced, accepted=0), FencedItself()) == {names.ACCEPTED_COMPLETED}
-    found = of(lonely, Tick(), replace(fenced, fenced=False), FencedItself())
+    assert of(lonely, events.Tick(), fenced, FencedItself()) == set()
+    assert of(lonely, events.Tick(), replace(fenced, accepted=0), FencedItself()) == {
+        names.ACCEPTED_COMPLETED
+    }
+    found = of(lonely, events.Tick(), replace(fenced, fenced=False), FencedItself())
     assert found == {names.FENCED_SERVES_NOTHING, names.CONTACT_COUNTS}
 
 
 def test_a_stopping_process_leaves_when_it_leads_nothing() -> None:
-    stopping = replace(ACTIVE, wish=BrokerState.STOPPING, state=BrokerState.STOPPING)
-    leaves = replace(stopping, wish=BrokerState.INACTIVE, awaiting=(Api.HEARTBEAT,))
-    assert of(stopping, HeartbeatDue(), leaves) == set()
+    stopping = replace(ACTIVE, target=BrokerState.STOPPING, state=BrokerState.STOPPING)
+    leaves = replace(stopping, target=BrokerState.INACTIVE, awaiting=(Api.HEARTBEAT,))
+    assert of(stopping, events.HeartbeatDue(), leaves) == set()
     _, (leader, _) = running_cluster(DRAFT.protocol, (1, 2), (LED_BY_1,))
     leads = {"partitions": leader.partitions}
-    assert of(replace(stopping, **leads), HeartbeatDue(), replace(leaves, **leads)) == {
+    assert of(replace(stopping, **leads), events.HeartbeatDue(), replace(leaves, **leads)) == {
         names.STOPS_WHEN_LET_GO
     }
 
@@ -290,7 +290,7 @@ def test_a_stopping_process_leaves_when_it_leads_nothing() -> None:
 )
 def test_time_counts_from_the_request_that_is_answered(age: int, ticks: int, right: bool) -> None:
     before = replace(ACTIVE, ticks=2, request_ticks=age, awaiting=(Api.HEARTBEAT,))
-    answer = ResponseReceived(1, MetadataHeartbeatResponse(state=BrokerState.ACTIVE))
+    answer = events.ResponseReceived(1, MetadataHeartbeatResponse(state=BrokerState.ACTIVE))
     after = replace(ACTIVE, ticks=ticks)
     assert of(before, answer, after) == (set() if right else {names.CONTACT_COUNTS})
 
@@ -302,7 +302,7 @@ def test_nothing_is_asked_of_a_process_that_has_ended_but_that_it_stays_so() -> 
         again = replace(ended, ended=False)
 
         def found(after: Broker, wiring: Any = wiring, ended: Broker = ended) -> set[str]:
-            return set(of_process(wiring, ended, Tick(), BrokerOutcome(after, (), ())))
+            return set(of_process(wiring, ended, events.Tick(), BrokerOutcome(after, (), ())))
 
         assert found(ended) == set() and found(again) == {names.STOPS_WHEN_LET_GO}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.reference.brokers.step import step
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers import names, shutdown_checks
+from kraftcheck.systems.brokers import names, network, shutdown_checks
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.controller_step import ControllerStep, Leaving
 from kraftcheck.systems.brokers.coverage import to_cover
@@ -41,15 +42,6 @@ from kraftcheck.systems.brokers.history import (
     beginning,
     record,
 )
-from kraftcheck.systems.brokers.network import (
-    CONTROLLER,
-    InFlight,
-    ReadMetadata,
-    Record,
-    Replicate,
-    after_forgetting,
-    after_tick,
-)
 from kraftcheck.systems.brokers.places import Machine, Time
 from kraftcheck.systems.brokers.replication import actions as replication_steps
 from kraftcheck.systems.brokers.replication import with_metadata
@@ -57,6 +49,7 @@ from kraftcheck.systems.kinds import KINDS, kind_of
 from tests.systems.brokers.broker_samples import scenario_of, system_of
 
 HEARTBEAT = MetadataHeartbeatRequest(1, 1, BrokerState.ACTIVE)
+CLOCKS = "protocol.set = { controller-timeout = 2, broker-timeout = 3 }"
 TIMED = {"set": {"controller-timeout": 2, "broker-timeout": 3}}
 ALL = frozenset(names.ALWAYS + names.ON_REQUEST)
 
@@ -72,20 +65,22 @@ def taken(system: Any, state: GlobalState, *actions: str) -> GlobalState:
 
 
 def test_a_forgotten_request_is_not_answered_and_its_answer_is_dropped() -> None:
-    request = InFlight("broker-1", CONTROLLER, HEARTBEAT, node=1)
-    answer = InFlight(CONTROLLER, "broker-1", MetadataHeartbeatResponse(state=BrokerState.ACTIVE), node=1)
-    assert after_forgetting(request, "broker-1", Api.HEARTBEAT) == replace(request, answerable=False)
-    assert after_forgetting(request, "broker-1", Api.ISR) == request
-    assert after_forgetting(answer, "broker-1", Api.HEARTBEAT) is None
-    assert after_forgetting(answer, "broker-2", None) == answer
+    request = network.InFlight("broker-1", network.CONTROLLER, HEARTBEAT, node=1)
+    answer = network.InFlight(
+        network.CONTROLLER, "broker-1", MetadataHeartbeatResponse(state=BrokerState.ACTIVE), node=1
+    )
+    assert network.after_forgetting(request, "broker-1", Api.HEARTBEAT) == replace(request, answerable=False)
+    assert network.after_forgetting(request, "broker-1", Api.ISR) == request
+    assert network.after_forgetting(answer, "broker-1", Api.HEARTBEAT) is None
+    assert network.after_forgetting(answer, "broker-2", None) == answer
 
 
 def test_nobody_reads_metadata_for_the_process_that_starts_next() -> None:
-    reads = InFlight("broker-1", CONTROLLER, ReadMetadata(), sender=Process(1, 1))
-    assert after_forgetting(reads, "broker-1", None) is None
+    reads = network.InFlight("broker-1", network.CONTROLLER, network.ReadMetadata(), sender=Process(1, 1))
+    assert network.after_forgetting(reads, "broker-1", None) is None
     assert (
-        after_forgetting(reads, "broker-1", Api.HEARTBEAT)
-        == after_forgetting(reads, "broker-2", None)
+        network.after_forgetting(reads, "broker-1", Api.HEARTBEAT)
+        == network.after_forgetting(reads, "broker-2", None)
         == reads
     )
 
@@ -98,18 +93,18 @@ def test_a_shipped_process_that_starts_does_not_lead_for_its_former_life(life: L
     system = system_of(brokers=tables, protocol={"form": "shipped"}, environment=environment)
     first = initial_states(system)[0].locals[1]
     assert isinstance(first, Machine) and first.broker is not None
-    begun = replace(first, broker=replace(first.broker, life=life), log=(Record(0, "broker-1"),) * 2)
+    begun = replace(first, broker=replace(first.broker, life=life), log=(network.Record(0, "broker-1"),) * 2)
     assert with_metadata(system.wiring, begun).committed == committed
     sends = [step.outcome for step in replication_steps(system.wiring, 1, begun)]
     assert bool(sends) is (life is not Life.STARTING)
 
 
 def test_a_message_is_lost_when_it_has_been_in_flight_for_too_long() -> None:
-    message = InFlight("broker-1", CONTROLLER, HEARTBEAT)
-    older = after_tick(message, 1)
+    message = network.InFlight("broker-1", network.CONTROLLER, HEARTBEAT)
+    older = network.after_tick(message, 1)
     assert older is not None and older.age == 1
-    assert after_tick(older, 1) is None
-    assert after_tick(message, None) == message
+    assert network.after_tick(older, 1) is None
+    assert network.after_tick(message, None) == message
 
 
 def test_nothing_happens_within_a_tick_but_the_turns_of_those_whose_clocks_move() -> None:
@@ -140,13 +135,15 @@ def test_clocks_stay_within_their_drift() -> None:
 
 
 def test_a_follower_refuses_the_log_of_another_leader_epoch() -> None:
-    for compared, log in (("compared", ()), ("ignored", (Record(7, "broker-1"),))):
+    for compared, log in (("compared", ()), ("ignored", (network.Record(7, "broker-1"),))):
         system = system_of(
             brokers={"running": [1, 2], "replicas": [1, 2]},
             environment={"data": True, "leader-epochs": compared},
         )
         follower = initial_states(system)[0].locals[2]
-        message = InFlight("broker-1", "broker-2", Replicate(7, (Record(7, "broker-1"),)))
+        message = network.InFlight(
+            "broker-1", "broker-2", network.Replicate(7, (network.Record(7, "broker-1"),))
+        )
         (outcome,) = system.deliver(2, follower, message)
         assert isinstance(outcome.local, Machine) and outcome.local.log == log
         assert len(outcome.sends) == (compared == "ignored")
@@ -163,7 +160,7 @@ def test_a_leader_commits_what_all_of_the_isr_hold() -> None:
     state = taken(
         system, state, "Replicate at broker-2 (from broker-1)", "Replicated at broker-1 (from broker-2)"
     )
-    assert state.history == History(committed=(Record(0, "broker-1"),))
+    assert state.history == History(committed=(network.Record(0, "broker-1"),))
 
 
 def test_a_former_life_that_is_heard_after_a_later_one_violates() -> None:
@@ -177,7 +174,7 @@ def test_a_former_life_that_is_heard_after_a_later_one_violates() -> None:
     ("label", "goal"), [(Crashed(), names.GOAL_CRASH), (LaterProcessLeads(), names.GOAL_LATER_LIFE_LEADS)]
 )
 def test_goals_of_crashes_need_something_committed(label: Crashed | LaterProcessLeads, goal: str) -> None:
-    committed = History(committed=(Record(0, "broker-1"),))
+    committed = History(committed=(network.Record(0, "broker-1"),))
     assert record(History(), label, None, frozenset()).goals == ()
     assert record(committed, label, None, frozenset()).goals == (goal,)
 
@@ -185,12 +182,12 @@ def test_goals_of_crashes_need_something_committed(label: Crashed | LaterProcess
 def test_a_broker_that_leads_nothing_waits_for_others_to_read_so() -> None:
     partition = Partition("t", 0, (1, 2), (1, 2), leader=1)
     controller, (one, _) = running_cluster(SHIPPED, (1, 2), (partition,))
-    wish = RequestReceived(1, one.process, BrokerHeartbeatRequest(1, one.epoch, 9, want_shutdown=True))
+    request = RequestReceived(1, one.process, BrokerHeartbeatRequest(1, one.epoch, 9, want_shutdown=True))
     told: list[list[str]] = []
     leaving: Leaving = ()
     for _ in range(2):
-        outcome = step(SHIPPED, controller, wish)
-        taken_step = ControllerStep(SHIPPED, controller, wish, outcome, leaving)
+        outcome = step(SHIPPED, controller, request)
+        taken_step = ControllerStep(SHIPPED, controller, request, outcome, leaving)
         told.append(list(shutdown_checks.goals(taken_step)))
         leaving = shutdown_checks.leaving_after(taken_step)
         controller = outcome.state
@@ -218,63 +215,52 @@ def test_each_value_belongs_to_its_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "says"),
+    ("keys", "says"),
     [
-        ({"brokers": {}}, "name a broker"),
-        ({"brokers": {"running": [1]}, "replicas": {"voters": [1]}}, "tables of different scenarios"),
-        ({"brokers": {"running": [1, 1]}}, "named twice"),
-        ({"brokers": {"running": [1], "legacy": [2]}}, "2 does not take part"),
-        ({"brokers": {"running": [1]}, "environment": {"drift": 1}}, "no clock runs"),
-        ({"brokers": {"running": [1]}, "environment": {"data": True}}, "there is no partition"),
-        ({"brokers": {"running": [1], "partitions": 2}}, "there is none without replicas"),
+        ("brokers = {}", "name a broker"),
+        ("replicas.voters = [1]", "tables of different scenarios"),
+        ("brokers.running = [1, 1]", "named twice"),
+        ("brokers.legacy = [2]", "2 does not take part"),
+        ("environment.drift = 1", "no clock runs"),
+        ("environment.data = true", "there is no partition"),
+        ("brokers.partitions = 2", "there is none without replicas"),
+        ("brokers.replicas = [1]; brokers.partitions = 2; environment.data = true", "the only one"),
         (
-            {"brokers": {"running": [1], "replicas": [1], "partitions": 2}, "environment": {"data": True}},
-            "the only one",
-        ),
-        (
-            {
-                "brokers": {"running": [1], "replicas": [1], "legacy": [1]},
-                "environment": {"data": True},
-                "budgets": {"request-timeouts": 1},
-            },
+            "brokers.replicas = [1]; brokers.legacy = [1]; environment.data = true; "
+            "budgets.request-timeouts = 1",
             "repeats its writes",
         ),
-        ({"brokers": {"running": [1]}, "check": {"serves-at-most": 1}}, "no clock runs"),
-        ({"brokers": {"running": [1]}, "reduction": {"symmetry": True}}, "brokers have none"),
-        ({"brokers": {"running": [1]}, "protocol": {"set": {"no-such": 1}}}, "no switch 'no-such'"),
-        ({"brokers": {"running": [1]}, "protocol": {"set": {"contact": "x"}}}, "expected one of"),
-        ({"brokers": {"running": [1]}, "protocol": {"set": {"rejection-fences": 1}}}, "true or false"),
-        ({"brokers": {"running": [1]}, "protocol": TIMED, "budgets": {"timeouts": 1}}, "counted in ticks"),
-        ({"brokers": {"running": [1]}, "check": {"only": ["NoFatal"]}}, "of this kind judges NoFatal"),
-        ({"brokers": {"running": [1]}, "check": {"goals": ["GoalX"]}}, "is no goal"),
-        ({"brokers": {"running": [1], "replicas": [2]}}, "none of its members runs"),
+        ("check.serves-at-most = 1", "no clock runs"),
+        ("reduction.symmetry = true", "brokers have none"),
+        ("protocol.set.no-such = 1", "no switch 'no-such'"),
+        ("protocol.set.contact = 'x'", "expected one of"),
+        ("protocol.set.rejection-fences = 1", "true or false"),
+        (f"{CLOCKS}; budgets.timeouts = 1", "counted in ticks"),
+        (f"{CLOCKS}; environment.timeouts = 'silent'", "counted in ticks"),
+        ("check.only = ['NoFatal']", "of this kind judges NoFatal"),
+        ("check.goals = ['GoalX']", "is no goal"),
+        ("brokers.replicas = [2]", "none of its members runs"),
+        # It takes the place of ShutdownHandsLeadersOver, so that neither would be judged.
         (
-            # It takes the place of ShutdownHandsLeadersOver, so that neither would be judged.
-            {
-                "brokers": {"running": [1]},
-                "check": {"properties": [names.HAND_OVER_SURVIVES], "without": [names.HAND_OVER_SURVIVES]},
-            },
+            "check.properties = ['HandOverSurvivesFailover']; check.without = ['HandOverSurvivesFailover']",
             "'HandOverSurvivesFailover' is asked for in only or properties; choose one",
         ),
         (
-            {"brokers": {"running": [1]}, "protocol": TIMED, "environment": {"timeouts": "silent"}},
-            "counted in ticks",
+            "protocol.form = 'shipped'; check.eventually = ["
+            "{ property = 'PartitionedBrokerEventuallyFenced', goal = 'connected-are-unfenced' }]",
+            "no shipped broker fences itself",
         ),
         (
-            {
-                "brokers": {"running": [1]},
-                "protocol": {"form": "shipped"},
-                "check": {
-                    "eventually": [{"property": names.CUT_OFF_FENCED, "goal": "connected-are-unfenced"}]
-                },
-            },
-            "no shipped broker fences itself",
+            "protocol.form = 'shipped'; budgets.rolls = 1",
+            "brokers.legacy, budgets.rolls: only the draft has legacy brokers",
         ),
     ],
 )
-def test_a_scenario_that_contradicts_itself_is_refused_in_one_sentence(
-    tables: dict[str, Any], says: str
-) -> None:
+def test_a_scenario_that_contradicts_itself_is_refused_in_one_sentence(keys: str, says: str) -> None:
+    """One broker runs unless it says otherwise."""
+    tables = tomllib.loads(keys.replace("; ", "\n"))
+    if tables.setdefault("brokers", {"running": [1]}):
+        tables["brokers"].setdefault("running", [1])
     with pytest.raises(InputError, match=says) as refused:
         build(scenario_of(**tables))
     assert str(refused.value).startswith("small.toml: ") and "\n" not in str(refused.value)
@@ -331,10 +317,3 @@ def test_who_has_not_registered_leads_nothing() -> None:
     )
     result = check(twins)
     assert result.exploration.limit is None and not result.exploration.violations
-
-
-def test_rolls_are_of_the_draft() -> None:
-    with pytest.raises(
-        InputError, match=r"brokers\.legacy, budgets\.rolls: only the draft has legacy brokers"
-    ):
-        scenario_of(protocol={"form": "shipped"}, brokers={"running": [1]}, budgets={"rolls": 1})

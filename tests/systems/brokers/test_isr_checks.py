@@ -7,20 +7,11 @@ from typing import Any
 import pytest
 
 from kraftcheck.engine.steps import initial_states, steps
+from kraftcheck.reference.brokers import messages
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.effects import Reply
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import RequestReceived, StoreIsrReceived
-from kraftcheck.reference.brokers.messages import (
-    AlterPartitionRequest,
-    IsrChangeRequest,
-    IsrMember,
-    IsrProposal,
-    PartitionProposal,
-    PartitionResult,
-    Process,
-    StoreIsrRequest,
-)
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from kraftcheck.reference.brokers.starting import running_cluster
@@ -40,14 +31,16 @@ def asked(
 ) -> tuple[Controller, RequestReceived, Any]:
     """The controller, and a request of broker 1 for ISRs of the partitions in turn."""
     controller, (first, _) = running_cluster(protocol, (1, 2), PARTITIONS)
-    request: IsrChangeRequest | AlterPartitionRequest
+    request: messages.IsrChangeRequest | messages.AlterPartitionRequest
     if protocol is KIP343:
-        proposals = tuple(IsrProposal("t", index, 0, isr) for index, isr in enumerate(isrs))
-        request = IsrChangeRequest(1, first.incarnation if life is None else life, proposals)
+        proposals = tuple(messages.IsrProposal("t", index, 0, isr) for index, isr in enumerate(isrs))
+        request = messages.IsrChangeRequest(1, first.incarnation if life is None else life, proposals)
     else:
-        members = (tuple(IsrMember(broker, -1) for broker in isr) for isr in isrs)
-        wanted = tuple(PartitionProposal("t", index, 0, 0, each) for index, each in enumerate(members))
-        request = AlterPartitionRequest(1, first.epoch if life is None else life, wanted)
+        members = (tuple(messages.IsrMember(broker, -1) for broker in isr) for isr in isrs)
+        wanted = tuple(
+            messages.PartitionProposal("t", index, 0, 0, each) for index, each in enumerate(members)
+        )
+        request = messages.AlterPartitionRequest(1, first.epoch if life is None else life, wanted)
     return controller, RequestReceived(1, first.process, request), request
 
 
@@ -68,7 +61,7 @@ def with_results(outcome: ControllerOutcome, *errors: BrokerErrorCode) -> Contro
     if hasattr(reply.response, "results"):
         response: Any = replace(reply.response, results=errors)
     else:
-        results = tuple(PartitionResult("t", index, error) for index, error in enumerate(errors))
+        results = tuple(messages.PartitionResult("t", index, error) for index, error in enumerate(errors))
         response = replace(reply.response, partitions=results)
     effects = tuple(replace(each, response=response) if each is reply else each for each in outcome.effects)
     return replace(outcome, effects=effects)
@@ -137,8 +130,8 @@ def test_a_legacy_leader_writes_in_its_leader_epoch() -> None:
         (1, 1, [names.ISR_BY_LEADER_ONLY]),
         (2, 0, [names.ISR_BY_LEADER_ONLY]),
     ):
-        write = StoreIsrRequest(leader, "t", 0, epoch, 0, (1,))
-        event = StoreIsrReceived(Process(leader, first.incarnation), write)
+        write = messages.StoreIsrRequest(leader, "t", 0, epoch, 0, (1,))
+        event = StoreIsrReceived(messages.Process(leader, first.incarnation), write)
         outcome = step(KIP343, before, event)
         assert outcome.state != before
         assert list(isr_checks.violations(ControllerStep(KIP343, before, event, outcome))) == broken

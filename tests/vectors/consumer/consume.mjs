@@ -131,7 +131,7 @@ const here = /^(VOTE-([345789]|1[0-4]|2[013])|PREVOTE-([789]|1[0-3])|(DEF|ID)-[1
 let differences = 0;
 const checked = new Map();
 const { version, specification, complete, files } = read("index.json");
-if (version !== 4 || specification !== 1 || !complete) throw new Error("a set that this file does not know");
+if (version !== 5 || specification !== 1 || !complete) throw new Error("a set that this file does not know");
 for (const { file } of files.filter(({ node, kind }) => node === "replica" && /^(step|function)$/.test(kind))) {
   for (const vector of read(file).vectors) {
     const found = isProduction(vector.protocol) ? compared(vector) : undefined;

@@ -72,7 +72,7 @@ function requestVersion({ request, supported }) {
 
 let [checked, differences] = [0, 0];
 const { version, specification, complete, files } = read("index.json");
-if (version !== 4 || specification !== 1 || !complete) throw new Error("a set that this file does not know");
+if (version !== 5 || specification !== 1 || !complete) throw new Error("a set that this file does not know");
 for (const { file } of files.filter(({ node, kind }) => node === "replica" && /^(message|function)$/.test(kind))) {
   for (const vector of read(file).vectors) {
     const isVote = vector.api === "Vote" && vector.direction === "request";

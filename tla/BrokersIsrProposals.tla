@@ -1,11 +1,11 @@
----------------------------- MODULE BrokersIsrWishes ----------------------------
+-------------------------- MODULE BrokersIsrProposals --------------------------
 (***************************************************************************)
 (* A leader that wants another ISR: whether it may ask, by what request,   *)
 (* and until when the change is pending.  b.pending is [leaderEpoch,       *)
 (* partitionEpoch, isr, refused]; with AlterPartition also lives: which    *)
 (* life of each member is meant, -1: any.                                  *)
 (*                                                                         *)
-(* The reference: reference/brokers/isr_wishes.py, pending_isrs.py,        *)
+(* The reference: reference/brokers/isr_proposals.py, pending_isrs.py,     *)
 (* isr_change.py, alter_partition.py.                                      *)
 (***************************************************************************)
 EXTENDS BrokersWork
@@ -30,7 +30,7 @@ LivesOf(b, isr) ==
     [id \in isr |-> IF AlterPartitionVersion >= 3 /\ id \in DOMAIN b.visible THEN b.visible[id] ELSE -1]
 
 \* The leader wants another ISR.                                                        (ISR-1, ISR-9)
-WishIsr(b, isr) ==
+ProposeIsr(b, isr) ==
     LET known == b.partition
         pending ==
             IF IsDraft

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from kraftcheck.reference.brokers import alter_partition, isr_change, pending_isrs, store_isr, views
 from kraftcheck.reference.brokers.broker import Api, PendingIsr
-from kraftcheck.reference.brokers.events import IsrWish
+from kraftcheck.reference.brokers.events import ProposedIsr
 from kraftcheck.reference.brokers.protocol import IsrChanges
 from kraftcheck.reference.brokers.work import BrokerWork
 
 
-def ask(work: BrokerWork, wishes: tuple[IsrWish, ...]) -> None:
+def ask(work: BrokerWork, proposals: tuple[ProposedIsr, ...]) -> None:
     """Ask for the ISRs of those partitions that this process leads, and again for those that are pending.
 
     One request is under way at a time, and one change of a partition is pending at a time.
@@ -23,7 +23,7 @@ def ask(work: BrokerWork, wishes: tuple[IsrWish, ...]) -> None:
     if broker.superseded:
         work.by("ISR-3")
         return
-    new = tuple(change for wish in wishes for change in _pending(work, wish))
+    new = tuple(change for proposal in proposals for change in _pending(work, proposal))
     if broker.legacy:
         if new:
             store_isr.send(work, new)
@@ -42,14 +42,16 @@ def ask(work: BrokerWork, wishes: tuple[IsrWish, ...]) -> None:
     work.send(Api.ISR, (isr_change if draft else alter_partition).request_of(work, (*again, *new)))
 
 
-def _pending(work: BrokerWork, wish: IsrWish) -> tuple[PendingIsr, ...]:
-    known = views.partition_of(work.broker, wish.topic, wish.index)
+def _pending(work: BrokerWork, proposal: ProposedIsr) -> tuple[PendingIsr, ...]:
+    known = views.partition_of(work.broker, proposal.topic, proposal.index)
     if known is None or known.leader != work.broker.id:
         return ()
-    if pending_isrs.is_pending(work.broker, wish.topic, wish.index):
+    if pending_isrs.is_pending(work.broker, proposal.topic, proposal.index):
         return ()
-    if not alter_partition.may_join(work, known, wish.fetched):
+    if not alter_partition.may_join(work, known, proposal.fetched):
         return ()
-    isr = tuple(sorted(wish.isr))
+    isr = tuple(sorted(proposal.isr))
     lives = alter_partition.lives_of(work, isr)
-    return (PendingIsr(wish.topic, wish.index, known.leader_epoch, known.partition_epoch, isr, lives),)
+    return (
+        PendingIsr(proposal.topic, proposal.index, known.leader_epoch, known.partition_epoch, isr, lives),
+    )
