@@ -179,6 +179,8 @@ CASES = [
             ("candidate id=1", "Candidate", "none"),
         )
     ),
+    Case("answers to pre-votes that come later are dropped", "prospective id=1 epoch=5 awaiting=2,3",
+         "vote-response from=2 granted", "Candidate 6; awaiting=none; PREVOTE-20"),
     Case("an answer to a pre-vote may change", "prospective id=1 epoch=5 voters=1,2,3,4,5 rejected=2",
          "vote-response from=2 granted", "Prospective 5; granted=1,2; rejected=none"),
     Case("a rejection of a vote may not", "candidate id=1 epoch=5 voters=1,2,3,4,5 rejected=2",
