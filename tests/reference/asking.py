@@ -88,7 +88,7 @@ class Case:
 
     name: str
     replica: str | Replica
-    events: str
+    events: str | Event
     then: str = ""
     protocol: Protocol = KAFKA
 
@@ -113,10 +113,13 @@ def pieces(before: Replica, outcome: Outcome) -> list[str]:
 def check(case: Case) -> None:
     """Fail unless everything is true that a case lists."""
     replica = parse_replica(case.replica) if isinstance(case.replica, str) else case.replica
-    *lines, last = _lines(case.events)
-    for line in (*lines, f"{last} => {case.then}" if case.then else last):
-        event, *then = re.split(r"\s+=> ", line)
-        before = replica if event == "start" else expecting_answer(replica, parse_event(event, replica))
+    lines = _lines(case.events) if isinstance(case.events, str) else [case.events]
+    for number, line in enumerate(lines, start=1):
+        event, *then = re.split(r"\s+=> ", line) if isinstance(line, str) else [line]
+        then += [case.then] * (number == len(lines) and bool(case.then))
+        before = replica
+        if event != "start":
+            before = expecting_answer(before, parse_event(event, before) if isinstance(event, str) else event)
         outcome = ask(before, event, case.protocol)
         replica, found = outcome.replica, pieces(before, outcome)
         wrong = [item for items in then for item in items.split("; ") if not is_true(item.strip(), found)]

@@ -221,4 +221,5 @@ def test_the_next_leader_ends_what_the_removed_one_began() -> None:
         poll
         fetch-request from=2 {fetch} | fetch-request from=3 {fetch}
         poll                => voters=1,2,3; append at offset 4, epoch 2: VoterAssignment(1,2,3)
+                            => ALTER-14
     """))  # fmt: skip

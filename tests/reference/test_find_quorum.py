@@ -63,7 +63,6 @@ CASES = [
     # The sender.
     Case("a replica that knows no leader asks", UNATTACHED, "poll discovery=2",
          "send to 2: find-quorum-request; FINDQ-1", KIP595),
-    Case("without FindQuorum it fetches", UNATTACHED, "poll discovery=2", "send to 2: fetch-request"),
     Case("a replica that cannot reach the leader asks another", f"{FOLLOWER} backoff=1", "poll discovery=3",
          "send to 3: find-quorum-request; FINDQ-4", KIP595),
     *(
@@ -114,8 +113,6 @@ CASES = [
     # The hand-over.
     Case("followers wait a random time", FOLLOWER, "end-quorum-epoch-request from=1 successors=2,3",
          "only arm timer fetch: random, at most the election jitter; END-8; no END-7", KIP595),
-    Case("or by their rank", FOLLOWER, "end-quorum-epoch-request from=1 successors=2,3",
-         "only arm timer fetch: no time at all, as the first successor"),
     Case("a broadcast names no successors", "resigned id=1 epoch=5", "poll",
          "send to 2: end-quorum-epoch-request from=1 epoch=5$; send to 3: end-quorum-epoch-request", KIP595),
     # The cluster id.

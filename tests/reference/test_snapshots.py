@@ -87,8 +87,6 @@ CASES = [
             ("snapshot=5@2 position=-1", "error=POSITION_OUT_OF_RANGE; no answer length"),
             ("snapshot=5@2 position=100", "error=POSITION_OUT_OF_RANGE; no answer length"),
             ("snapshot=5@2 position=99", "length=1; no answer error"),
-            ("snapshot=5@2 epoch=1", "error=FENCED_LEADER_EPOCH; no answer length"),
-            ("snapshot=5@2 epoch=3", "error=UNKNOWN_LEADER_EPOCH; no answer length"),
         )
     ),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kraftcheck.query.ask import expecting_answer
@@ -21,6 +21,7 @@ from kraftcheck.reference.voters import ReplicaKey, matches
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.possible import problems
 from kraftcheck.systems.kraft.text import parse_event, parse_replica
+from tests.examples import examples
 
 PROTOCOLS = [KAFKA, KIP996, Protocol(state_machine=StateMachine.PRE_KIP996)]
 
@@ -115,7 +116,7 @@ def happenings(draw: st.DrawFn) -> tuple[Replica, Event]:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(600)
 @given(happenings(), st.sampled_from(PROTOCOLS))
 def test_a_step_never_raises_and_leaves_a_replica_that_can_be(
     happening: tuple[Replica, Event], protocol: Protocol
@@ -131,7 +132,7 @@ def test_a_step_never_raises_and_leaves_a_replica_that_can_be(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(400)
 @given(happenings(), st.sampled_from(PROTOCOLS))
 def test_the_disk_holds_what_the_replica_shows(happening: tuple[Replica, Event], protocol: Protocol) -> None:
     """Once every effect has happened, a restart finds the epoch, the vote and the records of the replica."""
@@ -151,7 +152,7 @@ def test_the_disk_holds_what_the_replica_shows(happening: tuple[Replica, Event],
         assert lose_power(disk).log.batches == disk.log.batches
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200)
 @given(
     st.sampled_from(["1", "1/A", "7"]),
     st.sampled_from(LOGS),

@@ -8,7 +8,7 @@ import pytest
 
 from kraftcheck.reference import transitions
 from kraftcheck.reference.log import LeaderChange
-from kraftcheck.reference.protocol import KAFKA, CandidateLoss, ProspectiveTimer, Protocol, StateMachine
+from kraftcheck.reference.protocol import KAFKA, Protocol, StateMachine
 from kraftcheck.reference.replica import Follower, Leader, QuorumState, Resigned
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import ProcessExited, Work
@@ -17,9 +17,6 @@ from tests.reference.asking import Case, ask, check, persisted, table
 
 ANY = ["unattached", "prospective", "candidate", "leader", "follower leader=3", "resigned"]
 BEFORE_KIP996 = Protocol(state_machine=StateMachine.PRE_KIP996)
-FRESH = Protocol(prospective_timer=ProspectiveTimer.FRESH)
-BACKING_OFF = Protocol(candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF)
-WITHOUT_CHECK_QUORUM = Protocol(check_quorum=False)
 
 REMAINING = "arm timer election: what is left of the election timer"
 ELECTION = "arm timer election: election timeout"
@@ -121,14 +118,10 @@ CASES = [
             ("prospective leader=3", "Follower", "3", FETCH),
         )
     ),
-    Case("a prospective that times out with a fresh timer", "prospective id=1 epoch=5",
-         "poll expired=election", f"only {ELECTION}", FRESH),
     # Candidates.
     Case("a lost candidate waits for its timer", "candidate id=1 epoch=5 rejected=2",
          "vote-response from=3", "no arm timer"),
     Case("and sends nothing", "candidate id=1 epoch=5 rejected=2,3", "poll", "nothing"),
-    Case("or backs off", "candidate id=1 epoch=5 rejected=2", "vote-response from=3",
-         "only arm timer election: random exponential election back-off", BACKING_OFF),
     # The vote for itself is not stored any more.
     Case("a candidate becomes leader", "candidate id=1 epoch=5 log=2@3 hw=1 parked=none",
          "vote-response from=2 granted",
@@ -148,8 +141,6 @@ CASES = [
     ),
     Case("an only voter does not resign for lack of fetches", "leader id=1 voters=1 log=1@1",
          "poll expired=check-quorum", "Leader 1"),
-    Case("without check-quorum no leader does", "leader id=1 log=1@1", "poll expired=check-quorum",
-         "Leader 1", WITHOUT_CHECK_QUORUM),
     Case("a resigned replica leaves in the next epoch", "resigned id=1 epoch=5", "poll expired=election",
          f"Unattached 6; leader=none; voted=none; only {REMAINING}"),
 ]  # fmt: skip
