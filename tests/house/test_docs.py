@@ -18,8 +18,8 @@ from kraftcheck.systems.brokers import names as broker_names
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.scenario import KRaftScenario
+from tests.house.sources import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",

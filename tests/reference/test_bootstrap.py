@@ -17,11 +17,9 @@ from kraftcheck.reference.bootstrap import (
     static_voters_of,
 )
 from kraftcheck.reference.config import Config, Problem, ProcessRole
-from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import KRaftVersion, LeaderChange, Snapshot, SnapshotId, Voters
-from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.replica import Follower, QuorumState, Replica, Resigned, Unattached
-from kraftcheck.reference.step import start
+from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set
 from tests.reference.asking import Case, after, check, table
 
@@ -144,25 +142,28 @@ def test_a_fresh_directory_is_not_the_old_voter() -> None:
     assert not THREE.is_voter(NEW.key)
 
 
+OF_SNAPSHOT = replace(
+    process(FormattedDirectory("cluster", "A")),
+    log=logs.reset_to(Snapshot(SnapshotId(21, 4), THREE, 1, (7,))),
+)
+
+
 @pytest.mark.parametrize(
     ("stored", "expected"),
     [
-        (QuorumState(), Unattached),
-        (QuorumState(3, 2), Unattached),
-        (QuorumState(4, 2), Follower),
-        (QuorumState(4, 1), Resigned),
-        (QuorumState(5, None, ReplicaKey(2, "B")), Unattached),
+        (QuorumState(), "Unattached 4"),
+        (QuorumState(3, 2), "Unattached 4"),
+        (QuorumState(4, 2), "Follower 4"),
+        (QuorumState(4, 1), "Resigned 4"),
+        (QuorumState(5, None, ReplicaKey(2, "B")), "Unattached 5"),
     ],
 )
-def test_a_start_from_a_snapshot_finds_voters_and_epoch_there(stored: QuorumState, expected: type) -> None:
+def test_a_start_from_a_snapshot_finds_voters_and_epoch_there(stored: QuorumState, expected: str) -> None:
     """INIT-10: the snapshot says who votes, whatever formatting left; INIT-2, INIT-3, INIT-5, INIT-6."""
-    log = logs.reset_to(Snapshot(SnapshotId(21, 4), THREE, 1, (7,)))
-    replica = start(
-        KAFKA, process(FormattedDirectory("cluster", "A")), Disk(stored, log, log.end_offset)
-    ).replica
+    before = replace(OF_SNAPSHOT, quorum_state=stored)
+    check(Case("start", before, "start", f"{expected}; high watermark=none"))
+    replica = after(before, "start")
     assert (replica.voters, replica.kraft_version, replica.is_voter) == (THREE, 1, True)
-    assert isinstance(replica.role, expected)
-    assert (replica.epoch, replica.high_watermark) == (max(stored.epoch, 4), None)
 
 
 # Looking for the leader.
