@@ -70,8 +70,9 @@ def sentence_of(err: str) -> str:
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 @pytest.mark.slow
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize(
+    ("words", "unbuffered"), [*((each, "") for each in WORDS), *((each, "1") for each in WORDS[:6])]
+)
 def test_output_without_room(words: str, unbuffered: str) -> None:
     with FULL.open("w") as full:
         environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}

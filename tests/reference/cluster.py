@@ -16,20 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kraftcheck.reference import disk as disks
+from kraftcheck.reference import events
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Effect, Fatal, HighWatermark, Reply, Send
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    ResponseReceived,
-    Timer,
-)
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.messages import VoteResponse
 from kraftcheck.reference.protocol import KAFKA, Protocol
@@ -69,12 +58,12 @@ class Cluster(RuleBasedStateMachine):
     protocol: ClassVar[Protocol] = KAFKA
     voters: ClassVar[VoterSet] = static_voters(IDS)
     kraft_version: ClassVar[int] = 0
-    timers: ClassVar[tuple[Timer, ...]] = tuple(Timer)
+    timers: ClassVar[tuple[events.Timer, ...]] = tuple(events.Timer)
 
     def __init__(self) -> None:
         super().__init__()
         self.processes = {node: Process() for node in IDS}
-        self.network: list[tuple[int, Event]] = []
+        self.network: list[tuple[int, events.Event]] = []
         self.leaders: dict[int, int] = {}
         self.votes: dict[tuple[int, int], ReplicaKey] = {}
         self.committed: list[tuple[int, object]] = []
@@ -83,7 +72,7 @@ class Cluster(RuleBasedStateMachine):
     def key(self, node: int) -> ReplicaKey:
         return ReplicaKey(node, f"directory-{node}")
 
-    def exit_is_known(self, replica: Replica | None, event: Event | None, fatal: Fatal) -> bool:
+    def exit_is_known(self, replica: Replica | None, event: events.Event | None, fatal: Fatal) -> bool:
         """Whether a finding shows this exit of a process; all others are defects."""
         return False
 
@@ -110,12 +99,12 @@ class Cluster(RuleBasedStateMachine):
         )
         self.run(node, start(self.protocol, identity, process.disk), None, None)
 
-    def feed(self, node: int, event: Event, crash_after: int | None = None) -> None:
+    def feed(self, node: int, event: events.Event, crash_after: int | None = None) -> None:
         replica = self.processes[node].replica
         if replica is not None:
             self.run(node, step(self.protocol, replica, event), event, crash_after)
 
-    def run(self, node: int, outcome: Outcome, event: Event | None, crash_after: int | None) -> None:
+    def run(self, node: int, outcome: Outcome, event: events.Event | None, crash_after: int | None) -> None:
         """Let the effects happen; ``crash_after`` so many of them the power fails."""
         process = self.processes[node]
         for effect in outcome.effects[:crash_after]:
@@ -136,24 +125,26 @@ class Cluster(RuleBasedStateMachine):
         process = self.processes[node]
         process.disk = disks.apply(process.disk, effect)
         if isinstance(effect, Send):
-            request = RequestReceived(node, effect.request, effect.correlation)
+            request = events.RequestReceived(node, effect.request, effect.correlation)
             self.network.append((effect.to, request))
         elif isinstance(effect, Reply):
-            self.network.append((effect.to, ResponseReceived(node, effect.response, effect.correlation)))
+            self.network.append(
+                (effect.to, events.ResponseReceived(node, effect.response, effect.correlation))
+            )
         elif isinstance(effect, HighWatermark):
             self.commit(records_of(process.disk.log.batches)[: effect.offset])
 
     def lose_power(self, node: int) -> None:
         self.crash(node, power=True)
 
-    @rule(node=NODES, timer=st.sampled_from(Timer), discovery=st.sampled_from([None, *IDS]))
-    def timer_expires(self, node: int, timer: Timer, discovery: int | None) -> None:
+    @rule(node=NODES, timer=st.sampled_from(events.Timer), discovery=st.sampled_from([None, *IDS]))
+    def timer_expires(self, node: int, timer: events.Timer, discovery: int | None) -> None:
         if timer in self.timers:
-            self.feed(node, Poll((timer,), None if discovery == node else discovery))
+            self.feed(node, events.Poll((timer,), None if discovery == node else discovery))
 
     @rule(node=NODES)
     def poll(self, node: int) -> None:
-        self.feed(node, Poll((Timer.LINGER, Timer.BEGIN_QUORUM_EPOCH)))
+        self.feed(node, events.Poll((events.Timer.LINGER, events.Timer.BEGIN_QUORUM_EPOCH)))
 
     @rule(group=GROUPS, count=st.integers(1, 6))
     def rounds(self, group: frozenset[int], count: int) -> None:
@@ -176,12 +167,12 @@ class Cluster(RuleBasedStateMachine):
             self.restart(node)
             for other in IDS:
                 self.request_times_out(node, other)
-            self.feed(node, Poll((Timer.FETCH,)))
+            self.feed(node, events.Poll((events.Timer.FETCH,)))
         for _ in range(3):
             replica = self.processes[candidate].replica
             if replica is None or isinstance(replica.role, Prospective | Candidate):
                 break
-            self.feed(candidate, Poll((Timer.ELECTION, Timer.FETCH)))
+            self.feed(candidate, events.Poll((events.Timer.ELECTION, events.Timer.FETCH)))
         for _ in range(count):
             self.round(group, group & {candidate})
         self.append(candidate, value)
@@ -210,28 +201,28 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(node=NODES, other=NODES)
     def request_times_out(self, node: int, other: int) -> None:
-        self.feed(node, RequestTimedOut(other))
-        self.feed(node, BackoffExpired(other))
+        self.feed(node, events.RequestTimedOut(other))
+        self.feed(node, events.BackoffExpired(other))
 
     @rule(node=NODES)
     def fetches_wait_no_longer(self, node: int) -> None:
         replica = self.processes[node].replica
         for parked in replica.parked if replica else ():
-            self.feed(node, FetchWaitExpired(parked.source, parked.correlation))
+            self.feed(node, events.FetchWaitExpired(parked.source, parked.correlation))
 
     @rule(node=NODES, value=st.integers(0, 9))
     def append(self, node: int, value: int) -> None:
         replica = self.processes[node].replica
         if replica is not None and isinstance(replica.role, Leader):
-            self.feed(node, Append(replica.epoch, (value,)))
-            self.feed(node, Poll((Timer.LINGER,)))
+            self.feed(node, events.Append(replica.epoch, (value,)))
+            self.feed(node, events.Poll((events.Timer.LINGER,)))
 
     @rule(node=NODES)
     def resign(self, node: int) -> None:
         replica = self.processes[node].replica
         if replica is not None:
-            self.feed(node, Resign(replica.epoch))
-            self.feed(node, Poll())
+            self.feed(node, events.Resign(replica.epoch))
+            self.feed(node, events.Poll())
 
     @rule(node=NODES, power=st.booleans())
     def crash(self, node: int, power: bool) -> None:

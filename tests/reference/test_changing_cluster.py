@@ -12,20 +12,13 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from kraftcheck.reference import messages
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Effect, Fatal, Reply
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import VoterAssignment, Voters
-from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    AlterQuorumRequest,
-    AlterQuorumResponse,
-    EndQuorumEpochRequest,
-    RemoveRaftVoterRequest,
-    Request,
-)
 from kraftcheck.reference.protocol import KIP595, KIP853
 from kraftcheck.reference.replica import Replica, Unattached
 from kraftcheck.reference.voters import ReplicaKey, Voter, static_voters, voter_set
@@ -41,9 +34,9 @@ class ChangingCluster(Cluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[Request] = []
+        self.asked: list[messages.Request] = []
 
-    def ask(self, node: int, request: Request, group: frozenset[int], rounds: int) -> None:
+    def ask(self, node: int, request: messages.Request, group: frozenset[int], rounds: int) -> None:
         """A client asks, and a group works for a while; the answer comes to :meth:`answered`."""
         self.asked.append(request)
         self.feed(node, RequestReceived(CLIENT, request, len(self.asked) - 1, now=1))
@@ -58,7 +51,7 @@ class ChangingCluster(Cluster):
         else:
             super().apply(node, effect)
 
-    def answered(self, request: Request, answer: Reply) -> None:
+    def answered(self, request: messages.Request, answer: Reply) -> None:
         """Nothing is asked of an answer unless a subclass does."""
 
     def round(self, group: frozenset[int], polling: frozenset[int]) -> None:
@@ -91,17 +84,17 @@ class AlteredCluster(ChangingCluster):
 
     @rule(node=NODES, wanted=TARGETS, count=st.integers(0, 8), group=GROUPS)
     def alter(self, node: int, wanted: tuple[int, ...] | None, count: int, group: frozenset[int]) -> None:
-        self.ask(node, AlterQuorumRequest(wanted), group, count)
+        self.ask(node, messages.AlterQuorumRequest(wanted), group, count)
 
     def assignments(self) -> list[VoterAssignment]:
         """The first voters, and the committed assignments."""
         records = [record for _, record in self.committed if isinstance(record, VoterAssignment)]
         return [VoterAssignment(FIRST_VOTERS), *records]
 
-    def answered(self, request: Request, answer: Reply) -> None:
+    def answered(self, request: messages.Request, answer: Reply) -> None:
         """S-40, first half: a client that receives success finds the target committed."""
-        assert isinstance(request, AlterQuorumRequest)
-        assert isinstance(answer.response, AlterQuorumResponse)
+        assert isinstance(request, messages.AlterQuorumRequest)
+        assert isinstance(answer.response, messages.AlterQuorumResponse)
         if answer.response.error is ErrorCode.NONE:
             wanted = request.target
             assert any(
@@ -145,11 +138,11 @@ class CompositeCluster(ChangingCluster):
 
     @rule(node=NODES, new=NODES, count=st.integers(0, 8), group=GROUPS)
     def add(self, node: int, new: int, count: int, group: frozenset[int]) -> None:
-        self.ask(node, AddRaftVoterRequest(self.key(new), entry(new).endpoints), group, count)
+        self.ask(node, messages.AddRaftVoterRequest(self.key(new), entry(new).endpoints), group, count)
 
     @rule(node=NODES, old=NODES, disk=st.sampled_from("ab"), group=GROUPS)
     def remove(self, node: int, old: int, disk: str, group: frozenset[int]) -> None:
-        self.ask(node, RemoveRaftVoterRequest(entry(old, disk).key), group, 4)
+        self.ask(node, messages.RemoveRaftVoterRequest(entry(old, disk).key), group, 4)
 
     @precondition(lambda self: self.disks[3] == "a")
     @rule()
@@ -173,7 +166,10 @@ class CompositeCluster(ChangingCluster):
         if fatal.reason is FatalReason.ACKNOWLEDGED_BY_NON_VOTER:
             return isinstance(event, ResponseReceived) and replica.voters.find(event.source) is None
         request = event.request if isinstance(event, RequestReceived) else None
-        ended = isinstance(request, EndQuorumEpochRequest) and replica.voters.find(request.leader) is None
+        ended = (
+            isinstance(request, messages.EndQuorumEpochRequest)
+            and replica.voters.find(request.leader) is None
+        )
         return ended and fatal.reason is FatalReason.LEADER_WITHOUT_ENDPOINTS
 
     @invariant()

@@ -9,11 +9,11 @@ import pytest
 from kraftcheck.reference import transitions
 from kraftcheck.reference.log import LeaderChange
 from kraftcheck.reference.protocol import KAFKA, Protocol, StateMachine
-from kraftcheck.reference.replica import Follower, Leader, QuorumState, Resigned
+from kraftcheck.reference.replica import Follower, Leader
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import ProcessExited, Work
 from kraftcheck.systems.kraft.text import parse_replica
-from tests.reference.asking import Case, ask, check, persisted, table
+from tests.reference.asking import Case, ask, check, table
 
 ANY = ["unattached", "prospective", "candidate", "leader", "follower leader=3", "resigned"]
 BEFORE_KIP996 = Protocol(state_machine=StateMachine.PRE_KIP996)
@@ -128,6 +128,8 @@ CASES = [
          "Leader 5; leader=1; voted=none; high watermark=none; epoch start=2; granting voters=1,2;"
          " end offset=2; log=2@3,0@5; arm timer check-quorum: 1.5 times the fetch timeout;"
          " arm timer begin-quorum-epoch: no time at all"),
+    Case("an only voter wins at once", "unattached id=1 voters=1 epoch=5", "poll expired=election",
+         "Leader 6; persist epoch=6 leader=none voted=1; persist epoch=6 leader=1 voted=none"),
     # Leaders.
     *(
         Case(f"{leader} resigns by {event}",
@@ -151,19 +153,10 @@ def test_transition(case: Case) -> None:
     check(case)
 
 
-def test_an_only_voter_wins_at_once() -> None:
-    outcome = ask("unattached id=1 voters=1 epoch=5", "poll expired=election")
-    assert isinstance(outcome.replica.role, Leader)
-    assert persisted(outcome) == (QuorumState(6, None, ReplicaKey(1)), QuorumState(6, 1))
-
-
-def test_exact_roles() -> None:
+def test_the_record_that_opens_an_epoch() -> None:
     leader = ask("candidate id=1 epoch=5 log=2@3", "vote-response from=2 granted").replica
     assert isinstance(leader.role, Leader)
     assert leader.role.pending == ((LeaderChange(1, (1, 2, 3), (1, 2)),),)
-    assert leader.log.last_epoch == 5
-    resigned = ask("leader shutting-down id=1 log=2@3,2@5 progress=2:2,3:4 hw=4", "poll").replica
-    assert resigned.role == Resigned((2, 3), (ReplicaKey(3), ReplicaKey(2)))
 
 
 # What each transition refuses, whichever caller it has.
