@@ -68,6 +68,7 @@ class Cluster(RuleBasedStateMachine):
         self.votes: dict[tuple[int, int], ReplicaKey] = {}
         self.committed: list[tuple[int, object]] = []
         self.correlations = dict.fromkeys(IDS, 0)
+        self.appended = 0  # values, each another one
 
     def key(self, node: int) -> ReplicaKey:
         return ReplicaKey(node, f"directory-{node}")
@@ -82,7 +83,7 @@ class Cluster(RuleBasedStateMachine):
     def boot(self) -> None:
         for node in IDS:
             self.start(node)
-        self.election(EVERYBODY, 1, 6, 0)
+        self.election(EVERYBODY, 1, 6)
         self.rounds(EVERYBODY, 2)
 
     def start(self, node: int) -> None:
@@ -160,8 +161,8 @@ class Cluster(RuleBasedStateMachine):
             if {target, event.source} <= group:  # type: ignore[union-attr]
                 self.feed(target, event)
 
-    @rule(group=GROUPS, candidate=NODES, count=st.integers(3, 8), value=st.integers(0, 9))
-    def election(self, group: frozenset[int], candidate: int, count: int, value: int) -> None:
+    @rule(group=GROUPS, candidate=NODES, count=st.integers(3, 8))
+    def election(self, group: frozenset[int], candidate: int, count: int) -> None:
         """A group gives up on its leader, one of it runs, and if it wins, it appends something."""
         for node in sorted(group):
             self.restart(node)
@@ -175,12 +176,12 @@ class Cluster(RuleBasedStateMachine):
             self.feed(candidate, events.Poll((events.Timer.ELECTION, events.Timer.FETCH)))
         for _ in range(count):
             self.round(group, group & {candidate})
-        self.append(candidate, value)
+        self.append(candidate)
 
-    @rule(group=GROUPS, node=NODES, value=st.integers(0, 9), count=st.integers(0, 4))
-    def work(self, group: frozenset[int], node: int, value: int, count: int) -> None:
+    @rule(group=GROUPS, node=NODES, count=st.integers(0, 4))
+    def work(self, group: frozenset[int], node: int, count: int) -> None:
         """A leader appends, and a group replicates for a while."""
-        self.append(node, value)
+        self.append(node)
         for other in IDS:
             self.request_times_out(node, other)
             self.request_times_out(other, node)
@@ -210,11 +211,12 @@ class Cluster(RuleBasedStateMachine):
         for parked in replica.parked if replica else ():
             self.feed(node, events.FetchWaitExpired(parked.source, parked.correlation))
 
-    @rule(node=NODES, value=st.integers(0, 9))
-    def append(self, node: int, value: int) -> None:
+    @rule(node=NODES)
+    def append(self, node: int) -> None:
         replica = self.processes[node].replica
         if replica is not None and isinstance(replica.role, Leader):
-            self.feed(node, events.Append(replica.epoch, (value,)))
+            self.appended += 1
+            self.feed(node, events.Append(replica.epoch, (self.appended,)))
             self.feed(node, events.Poll((events.Timer.LINGER,)))
 
     @rule(node=NODES)

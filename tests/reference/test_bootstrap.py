@@ -55,10 +55,8 @@ def process(directory: FormattedDirectory, config: Config | None = None) -> Repl
     return found
 
 
-STANDALONE = formatted(FirstVoters.STANDALONE, endpoints=LISTENS)
-OF_THREE = formatted(FirstVoters.INITIAL_CONTROLLERS, initial=THREE)
-JOINING = formatted(FirstVoters.NO_INITIAL_CONTROLLERS)
-NEW = process(JOINING)
+#: A controller that joins later.
+NEW = process(formatted(FirstVoters.NO_INITIAL_CONTROLLERS))
 
 
 # Formatting.
@@ -66,8 +64,9 @@ NEW = process(JOINING)
 
 def test_standalone_is_the_only_voter_and_leads_at_once() -> None:
     """BOOT-5, BOOT-6, INIT-8, LOG-4: the first leader writes the content of the checkpoint to the log."""
-    assert (STANDALONE.voters, STANDALONE.kraft_version) == (voters((1, "fresh")), 1)
-    leader = after(process(STANDALONE), "start | poll")
+    directory = formatted(FirstVoters.STANDALONE, endpoints=LISTENS)
+    assert (directory.voters, directory.kraft_version) == (voters((1, "fresh")), 1)
+    leader = after(process(directory), "start | poll")
     (opening,) = (batch.records for batch in leader.log.batches)
     assert [type(record) for record in opening] == [LeaderChange, KRaftVersion, Voters]
     assert (leader.voters_offset, leader.high_watermark) == (2, 3)
@@ -75,8 +74,9 @@ def test_standalone_is_the_only_voter_and_leads_at_once() -> None:
 
 def test_initial_controllers_share_one_checkpoint() -> None:
     """BOOT-7: a listed node takes its directory id from the list, another one a fresh one."""
-    assert (OF_THREE.directory, OF_THREE.voters) == ("A", THREE)
-    assert process(OF_THREE).is_voter
+    listed = formatted(FirstVoters.INITIAL_CONTROLLERS, initial=THREE)
+    assert (listed.directory, listed.voters) == ("A", THREE)
+    assert process(listed).is_voter
     other = formatted(FirstVoters.INITIAL_CONTROLLERS, controller(7), initial=THREE)
     assert (other.directory, other.voters) == ("fresh", THREE)
     assert not process(other, controller(7)).is_voter
@@ -84,13 +84,15 @@ def test_initial_controllers_share_one_checkpoint() -> None:
 
 def test_the_first_leader_of_several_initial_controllers_writes_their_set() -> None:
     granted = "vote-response from=2 granted | vote-response from=3 granted"
-    leader = after(process(OF_THREE), f"start | poll expired=election | {granted} | poll")
+    directory = formatted(FirstVoters.INITIAL_CONTROLLERS, initial=THREE)
+    leader = after(process(directory), f"start | poll expired=election | {granted} | poll")
     assert (leader.voters, leader.log.voter_sets, leader.high_watermark) == (THREE, ((2, THREE),), None)
 
 
 def test_a_replica_that_joins_later_starts_as_observer_without_voters() -> None:
     """BOOT-8."""
-    assert (JOINING.voters, JOINING.kraft_version, JOINING.directory) == (None, 0, "fresh")
+    directory = formatted(FirstVoters.NO_INITIAL_CONTROLLERS)
+    assert (directory.voters, directory.kraft_version, directory.directory) == (None, 0, "fresh")
     assert not NEW.is_voter
     check(Case("its start", NEW, "start", "Unattached 0; voters=none"))
 
@@ -109,27 +111,23 @@ def test_static_voters_are_ignored_where_there_is_a_checkpoint() -> None:
     assert process(formatted(FirstVoters.INITIAL_CONTROLLERS, initial=THREE), config).voters == THREE
 
 
-@pytest.mark.parametrize(
-    ("found", "rule"),
-    [
-        # Static voters and first voters exclude each other.
-        *(
-            (
-                format_directory(controller(voters=("1@node-1:9093",)), "cluster", "fresh", first, THREE),
-                "BOOT-5",
-            )
-            for first in (FirstVoters.STANDALONE, FirstVoters.INITIAL_CONTROLLERS)
-        ),
-        # A controller must be given first voters.
-        (format_directory(controller(), "c", "d", FirstVoters.CONFIGURED), "BOOT-5"),
-        # Nothing starts on a directory that is not formatted, or if it could find neither voters nor leader.
-        (replica_of(controller(), None), "BOOT-9"),
-        (replica_of(controller(bootstrap_servers=()), STANDALONE), "BOOT-12"),
-    ],
-)
-def test_problems(found: object, rule: str) -> None:
+@pytest.mark.parametrize("first", [FirstVoters.STANDALONE, FirstVoters.INITIAL_CONTROLLERS])
+def test_static_voters_and_first_voters_exclude_each_other(first: FirstVoters) -> None:
+    found = format_directory(controller(voters=("1@node-1:9093",)), "cluster", "fresh", first, THREE)
     assert isinstance(found, Problem)
-    assert found.rule == rule
+    assert found.rule == "BOOT-5"
+
+
+def test_what_does_not_start() -> None:
+    """A controller without first voters, an unformatted directory, and neither voters nor servers."""
+    directory = formatted(FirstVoters.NO_INITIAL_CONTROLLERS)
+    for found, rule in (
+        (format_directory(controller(), "c", "d", FirstVoters.CONFIGURED), "BOOT-5"),
+        (replica_of(controller(), None), "BOOT-9"),
+        (replica_of(controller(bootstrap_servers=()), directory), "BOOT-12"),
+    ):
+        assert isinstance(found, Problem)
+        assert found.rule == rule
 
 
 def test_a_broker_needs_no_first_voters() -> None:
@@ -168,11 +166,9 @@ def test_a_start_from_a_snapshot_finds_voters_and_epoch_there(stored: QuorumStat
 
 # Looking for the leader.
 
-SERVER_IDS = servers_of(controller())
-
 
 def test_bootstrap_servers_have_ids_of_their_own() -> None:
-    assert SERVER_IDS.ids == (-2, -3)
+    assert servers_of(controller()).ids == (-2, -3)
     static = controller(bootstrap_servers=(), voters=("2@node-2:9093", "1@node-1:9093"))
     assert servers_of(static).ids == (1, 2)
 
@@ -187,7 +183,7 @@ def test_bootstrap_servers_have_ids_of_their_own() -> None:
     ],
 )
 def test_servers_that_may_be_asked(events: str, ready: tuple[int, ...]) -> None:
-    assert ready_servers(after(NEW, events), SERVER_IDS).ids == ready
+    assert ready_servers(after(NEW, events), servers_of(controller())).ids == ready
 
 
 LEADER = "leader id=1/A voters=1/A,2/B kraft=1 epoch=5 log=2@2,1@5"

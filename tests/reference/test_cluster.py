@@ -16,5 +16,5 @@ class DocumentCluster(Cluster):
 
 TestCluster = random_runs(Cluster, 10, steps=60)
 TestDocumentCluster = random_runs(DocumentCluster, 10, steps=60)
-TestManyRuns = pytest.mark.slow(random_runs(Cluster, 250, steps=60))
-TestManyRunsOfDocuments = pytest.mark.slow(random_runs(DocumentCluster, 80, steps=60))
+TestManyRuns = pytest.mark.slow(random_runs(Cluster, 150, steps=60))
+TestManyRunsOfDocuments = pytest.mark.slow(random_runs(DocumentCluster, 60, steps=60))

@@ -17,6 +17,7 @@ from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.reference.work import Work
 from kraftcheck.systems.kraft.text import parse_replica
+from tests.examples import examples
 from tests.reference.asking import Case, after, ask, check, response, table
 
 LEADER = "leader epoch=5 log=2@2,1@5"
@@ -165,6 +166,7 @@ def _times(found: ReplicaDescription) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("protocol", [KAFKA, BEYOND_END], ids=["at-end", "beyond-end"])
+@examples(60)
 @given(steps=_STEPS, steady=st.booleans())
 def test_describe_times_are_monotone(
     protocol: Protocol, steps: list[tuple[str, int, int]], steady: bool

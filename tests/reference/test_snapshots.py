@@ -19,6 +19,7 @@ from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Follower, PartialSnapshot, QuorumState, Replica, Unattached
 from kraftcheck.reference.step import start
 from kraftcheck.systems.kraft.text import parse_replica
+from tests.examples import examples
 from tests.reference.asking import Case, after, ask, check, of_kind, response, table
 
 FOLLOWER = parse_replica("follower id=2/B voters=1/A,2/B,3/C epoch=2 leader=1 fetched")
@@ -155,6 +156,7 @@ def test_a_follower_loads_a_snapshot_in_parts() -> None:
     check(Case("it fetches on", loaded, "poll", f"send to 1: {FETCH_ON}"))
 
 
+@examples(40)
 @given(st.integers(1, 50), st.integers(1, 20))
 def test_parts_of_any_size_add_up(size: int, at_a_time: int) -> None:
     protocol = replace(KAFKA, fetch_snapshot_max_bytes=at_a_time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
 import pytest
 from hypothesis import assume, given
@@ -113,7 +113,7 @@ WORDS: dict[str, list[str]] = {
 def happenings(draw: st.DrawFn) -> tuple[Replica, Event]:
     replica = draw(replicas())
     template = draw(st.sampled_from(EVENTS))
-    words: dict[str, Any] = {name: draw(st.sampled_from(values)) for name, values in WORDS.items()}
+    words = {name: draw(st.sampled_from(WORDS[name])) for name in re.findall(r"{(\w+)}", template)}
     event = parse_event(template.format(**words), replica)
     return expecting_answer(replica, event), event
 
