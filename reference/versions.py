@@ -14,10 +14,39 @@ from collections.abc import Callable, Mapping
 from functools import singledispatch
 from typing import TypeVar, cast
 
-from kraftcheck.reference import messages
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import Frozen, replace
-from kraftcheck.reference.messages import Message, Request, Response
+from kraftcheck.reference.messages import (
+    HIGH_WATERMARK_NOT_SUPPORTED,
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    AlterQuorumRequest,
+    AlterQuorumResponse,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    FindQuorumRequest,
+    FindQuorumResponse,
+    Message,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    ReplicaDescription,
+    Request,
+    Response,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+    VoteRequest,
+    VoteResponse,
+)
 from kraftcheck.reference.types import Count, InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
 
@@ -26,18 +55,18 @@ M = TypeVar("M")
 #: The oldest and the newest version of each API between replicas, by the request: those of release 4.3, and
 #: of KIP-595 what was never released.
 RANGES: Mapping[type, tuple[int, int]] = {
-    messages.VoteRequest: (0, 2),
-    messages.BeginQuorumEpochRequest: (0, 1),
-    messages.EndQuorumEpochRequest: (0, 1),
-    messages.FetchRequest: (12, 18),
-    messages.FetchSnapshotRequest: (0, 1),
-    messages.DescribeQuorumRequest: (0, 2),
-    messages.AddRaftVoterRequest: (0, 1),
-    messages.RemoveRaftVoterRequest: (0, 0),
-    messages.UpdateRaftVoterRequest: (0, 0),
-    messages.ApiVersionsRequest: (3, 4),
-    messages.AlterQuorumRequest: (0, 0),
-    messages.FindQuorumRequest: (0, 0),
+    VoteRequest: (0, 2),
+    BeginQuorumEpochRequest: (0, 1),
+    EndQuorumEpochRequest: (0, 1),
+    FetchRequest: (12, 18),
+    FetchSnapshotRequest: (0, 1),
+    DescribeQuorumRequest: (0, 2),
+    AddRaftVoterRequest: (0, 1),
+    RemoveRaftVoterRequest: (0, 0),
+    UpdateRaftVoterRequest: (0, 0),
+    ApiVersionsRequest: (3, 4),
+    AlterQuorumRequest: (0, 0),
+    FindQuorumRequest: (0, 0),
 }
 
 
@@ -63,7 +92,7 @@ def send(request: Request, supported: tuple[int, int] | None) -> Sending:
     common = supported is not None and version >= max(oldest, supported[0])
     if not common or at_version(request, version) is None:
         return Sending(None, unsupported(request), ("RESP-9",))
-    return Sending(version, None, ("VOTE-27",) if isinstance(request, messages.VoteRequest) else ())
+    return Sending(version, None, ("VOTE-27",) if isinstance(request, VoteRequest) else ())
 
 
 def at_version(message: M, version: int) -> M | None:
@@ -88,20 +117,18 @@ def refusal(request: Request, error: ErrorCode) -> Response:
 
 
 _REFUSALS: Mapping[type, Callable[[ErrorCode], Response]] = {
-    messages.VoteRequest: lambda error: messages.VoteResponse(-1, error=error),
-    messages.BeginQuorumEpochRequest: lambda error: messages.BeginQuorumEpochResponse(-1, error=error),
-    messages.EndQuorumEpochRequest: lambda error: messages.EndQuorumEpochResponse(-1, error=error),
-    messages.FetchRequest: lambda error: messages.FetchResponse(-1, error=error),
-    messages.FetchSnapshotRequest: lambda error: messages.FetchSnapshotResponse(-1, error=error),
-    messages.UpdateRaftVoterRequest: lambda error: messages.UpdateRaftVoterResponse(
-        -1, partition_error=error
-    ),
-    messages.AddRaftVoterRequest: messages.AddRaftVoterResponse,
-    messages.RemoveRaftVoterRequest: messages.RemoveRaftVoterResponse,
-    messages.DescribeQuorumRequest: lambda error: messages.DescribeQuorumResponse(error=error),
-    messages.AlterQuorumRequest: messages.AlterQuorumResponse,
-    messages.FindQuorumRequest: lambda error: messages.FindQuorumResponse(-1, error=error),
-    messages.ApiVersionsRequest: lambda error: messages.ApiVersionsResponse(error=error),
+    VoteRequest: lambda error: VoteResponse(-1, error=error),
+    BeginQuorumEpochRequest: lambda error: BeginQuorumEpochResponse(-1, error=error),
+    EndQuorumEpochRequest: lambda error: EndQuorumEpochResponse(-1, error=error),
+    FetchRequest: lambda error: FetchResponse(-1, error=error),
+    FetchSnapshotRequest: lambda error: FetchSnapshotResponse(-1, error=error),
+    UpdateRaftVoterRequest: lambda error: UpdateRaftVoterResponse(-1, partition_error=error),
+    AddRaftVoterRequest: AddRaftVoterResponse,
+    RemoveRaftVoterRequest: RemoveRaftVoterResponse,
+    DescribeQuorumRequest: lambda error: DescribeQuorumResponse(error=error),
+    AlterQuorumRequest: AlterQuorumResponse,
+    FindQuorumRequest: lambda error: FindQuorumResponse(-1, error=error),
+    ApiVersionsRequest: lambda error: ApiVersionsResponse(error=error),
 }
 
 
@@ -113,24 +140,24 @@ def _at(message: object, version: int) -> Message | None:
     raise TypeError(f"not a message: {message!r}")
 
 
-@_at.register(messages.RemoveRaftVoterRequest)
-@_at.register(messages.UpdateRaftVoterRequest)
-@_at.register(messages.ApiVersionsRequest)
-@_at.register(messages.DescribeQuorumRequest)
-@_at.register(messages.AddRaftVoterResponse)
-@_at.register(messages.RemoveRaftVoterResponse)
-@_at.register(messages.UpdateRaftVoterResponse)
-@_at.register(messages.ApiVersionsResponse)
-@_at.register(messages.AlterQuorumRequest)
-@_at.register(messages.AlterQuorumResponse)
-@_at.register(messages.FindQuorumRequest)
-@_at.register(messages.FindQuorumResponse)
+@_at.register(RemoveRaftVoterRequest)
+@_at.register(UpdateRaftVoterRequest)
+@_at.register(ApiVersionsRequest)
+@_at.register(DescribeQuorumRequest)
+@_at.register(AddRaftVoterResponse)
+@_at.register(RemoveRaftVoterResponse)
+@_at.register(UpdateRaftVoterResponse)
+@_at.register(ApiVersionsResponse)
+@_at.register(AlterQuorumRequest)
+@_at.register(AlterQuorumResponse)
+@_at.register(FindQuorumRequest)
+@_at.register(FindQuorumResponse)
 def _same_in_all_versions(message: Message, version: int) -> Message | None:
     return message
 
 
 @_at.register
-def _vote_request(message: messages.VoteRequest, version: int) -> Message | None:
+def _vote_request(message: VoteRequest, version: int) -> Message | None:
     """A version without PreVote cannot ask for a pre-vote (PREVOTE-18); one without keys names ids only."""
     if message.pre_vote and version < 2:
         return None
@@ -140,12 +167,12 @@ def _vote_request(message: messages.VoteRequest, version: int) -> Message | None
 
 
 @_at.register
-def _begin_request(message: messages.BeginQuorumEpochRequest, version: int) -> Message | None:
+def _begin_request(message: BeginQuorumEpochRequest, version: int) -> Message | None:
     return message if version >= 1 else replace(message, voter=None, leader_endpoints=())
 
 
 @_at.register
-def _end_request(message: messages.EndQuorumEpochRequest, version: int) -> Message | None:
+def _end_request(message: EndQuorumEpochRequest, version: int) -> Message | None:
     if version >= 1:
         return message
     successors = tuple(ReplicaKey(key.id) for key in message.preferred_successors)
@@ -153,45 +180,40 @@ def _end_request(message: messages.EndQuorumEpochRequest, version: int) -> Messa
 
 
 @_at.register
-def _fetch_request(message: messages.FetchRequest, version: int) -> Message | None:
-    shown = (
-        message if version >= 18 else replace(message, high_watermark=messages.HIGH_WATERMARK_NOT_SUPPORTED)
-    )
+def _fetch_request(message: FetchRequest, version: int) -> Message | None:
+    shown = message if version >= 18 else replace(message, high_watermark=HIGH_WATERMARK_NOT_SUPPORTED)
     return shown if version >= 17 else replace(shown, replica=ReplicaKey(message.replica.id))
 
 
 @_at.register
-def _snapshot_request(message: messages.FetchSnapshotRequest, version: int) -> Message | None:
+def _snapshot_request(message: FetchSnapshotRequest, version: int) -> Message | None:
     return message if version >= 1 else replace(message, replica=ReplicaKey(message.replica.id))
 
 
 @_at.register
-def _add_request(message: messages.AddRaftVoterRequest, version: int) -> Message | None:
+def _add_request(message: AddRaftVoterRequest, version: int) -> Message | None:
     """Version 0 cannot ask to be answered before the commit."""
     return message if version >= 1 or message.ack_when_committed else None
 
 
-@_at.register(messages.VoteResponse)
-@_at.register(messages.BeginQuorumEpochResponse)
-@_at.register(messages.EndQuorumEpochResponse)
-@_at.register(messages.FetchSnapshotResponse)
+@_at.register(VoteResponse)
+@_at.register(BeginQuorumEpochResponse)
+@_at.register(EndQuorumEpochResponse)
+@_at.register(FetchSnapshotResponse)
 def _leader_from_one_on(
-    message: messages.VoteResponse
-    | messages.BeginQuorumEpochResponse
-    | messages.EndQuorumEpochResponse
-    | messages.FetchSnapshotResponse,
+    message: VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse | FetchSnapshotResponse,
     version: int,
 ) -> Message | None:
     return message if version >= 1 else replace(message, leader_endpoints=())
 
 
 @_at.register
-def _fetch_response(message: messages.FetchResponse, version: int) -> Message | None:
+def _fetch_response(message: FetchResponse, version: int) -> Message | None:
     return message if version >= 17 else replace(message, leader_endpoints=())
 
 
 @_at.register
-def _description(message: messages.DescribeQuorumResponse, version: int) -> Message | None:
+def _description(message: DescribeQuorumResponse, version: int) -> Message | None:
     if version >= 2:
         return message
     voters = tuple(_replica_at(replica, version) for replica in message.voters)
@@ -199,6 +221,6 @@ def _description(message: messages.DescribeQuorumResponse, version: int) -> Mess
     return replace(message, voters=voters, observers=observers, nodes=())
 
 
-def _replica_at(replica: messages.ReplicaDescription, version: int) -> messages.ReplicaDescription:
+def _replica_at(replica: ReplicaDescription, version: int) -> ReplicaDescription:
     shown = replace(replica, key=ReplicaKey(replica.key.id))
     return shown if version >= 1 else replace(shown, last_fetch_time=None, last_caught_up_time=None)
