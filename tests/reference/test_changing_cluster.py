@@ -179,8 +179,8 @@ class CompositeCluster(ChangingCluster):
         assert all(len(one ^ other) <= 1 for one, other in pairwise(sets))
 
 
-TestAlteredCluster = random_runs(AlteredCluster, 15, steps=50)
-TestCompositeCluster = random_runs(CompositeCluster, 15, steps=50)
+TestAlteredCluster = random_runs(AlteredCluster, 10, steps=50)
+TestCompositeCluster = random_runs(CompositeCluster, 10, steps=50)
 TestManyAlterations = pytest.mark.slow(random_runs(AlteredCluster, 150, steps=50))
 TestManyReplacements = pytest.mark.slow(random_runs(CompositeCluster, 150, steps=50))
 
