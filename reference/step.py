@@ -7,6 +7,9 @@ with the effect ``Fatal``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
 from kraftcheck.reference import (
     add_voter,
     alter_quorum,
@@ -14,10 +17,12 @@ from kraftcheck.reference import (
     describe_quorum,
     end_quorum_epoch,
     epochs,
+    events,
     fetch,
     find_quorum,
     kraft_version,
     leadership,
+    messages,
     parked,
     remove_voter,
     snapshots,
@@ -28,53 +33,15 @@ from kraftcheck.reference import (
 from kraftcheck.reference import poll as poll_loop
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Effect, Fatal, ForgetRequests
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    CreateSnapshot,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    ResponseReceived,
-    Shutdown,
-    UpgradeKRaftVersion,
-)
+from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import Frozen, replace
-from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    AddRaftVoterResponse,
-    AlterQuorumRequest,
-    AlterQuorumResponse,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    FindQuorumRequest,
-    FindQuorumResponse,
-    RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
-    Response,
-    UpdateRaftVoterRequest,
-    UpdateRaftVoterResponse,
-    VoteRequest,
-    VoteResponse,
-)
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Follower, Replica
 from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.work import ProcessExited, Work
+
+T = TypeVar("T")
 
 
 class Outcome(Frozen):
@@ -98,7 +65,7 @@ def step(protocol: Protocol, replica: Replica, event: Event) -> Outcome:
     """What ``replica`` does on ``event``. Raises TypeError for an event or message of an unknown type."""
     work = Work(protocol, replica, getattr(event, "now", None))
     try:
-        _dispatch(work, event)
+        _handler(_EVENTS, event, "an event")(work, event)
     except ProcessExited as ended:
         work.emit(ended.fatal)
     return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
@@ -118,33 +85,11 @@ def start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
     return Outcome(work.replica, tuple(work.effects), tuple(work.rules))
 
 
-def _dispatch(work: Work, event: Event) -> None:
-    if isinstance(event, RequestReceived):
-        _receive_request(work, event)
-    elif isinstance(event, ResponseReceived):
-        _receive_response(work, event)
-    elif isinstance(event, Poll):
-        poll_loop.poll(work, event)
-    elif isinstance(event, RequestTimedOut):
-        _time_out(work, event.node)
-    elif isinstance(event, BackoffExpired):
-        work.by("TIMER-7")
-        work.connection_ready(event.node)
-    elif isinstance(event, FetchWaitExpired):
-        parked.expire_parked(work, event.source, event.correlation)
-    elif isinstance(event, Append):
-        leadership.accept_append(work, event)
-    elif isinstance(event, Resign):
-        leadership.request_resignation(work, event)
-    elif isinstance(event, UpgradeKRaftVersion):
-        kraft_version.upgrade(work, event)
-    elif isinstance(event, CreateSnapshot):
-        snapshots.create(work, event)
-    elif isinstance(event, Shutdown):
-        work.by("TIMER-8")
-        work.replica = replace(work.replica, shutting_down=True)
-    else:
-        raise TypeError(f"not an event: {event!r}")
+def _handler(handlers: Mapping[type, T], given: object, what: str) -> T:
+    handler = handlers.get(type(given))
+    if handler is None:
+        raise TypeError(f"not {what}: {given!r}")
+    return handler
 
 
 def _time_out(work: Work, node: int) -> None:
@@ -158,35 +103,22 @@ def _time_out(work: Work, node: int) -> None:
     work.emit(ForgetRequests(node))
 
 
+def _end_back_off(work: Work, event: events.BackoffExpired) -> None:
+    work.by("TIMER-7")
+    work.connection_ready(event.node)
+
+
+def _shut_down(work: Work, event: events.Shutdown) -> None:
+    work.by("TIMER-8")
+    work.replica = replace(work.replica, shutting_down=True)
+
+
 def _receive_request(work: Work, event: RequestReceived) -> None:
     request = event.request
-    response: Response | None
-    if isinstance(request, VoteRequest):
-        response = vote.handle_request(work, request)
-    elif isinstance(request, BeginQuorumEpochRequest):
-        response = begin_quorum_epoch.handle_request(work, request)
-    elif isinstance(request, EndQuorumEpochRequest):
-        response = end_quorum_epoch.handle_request(work, request)
-    elif isinstance(request, FetchRequest):
-        response = fetch.handle_request(work, event.source, event.correlation, request)
-    elif isinstance(request, FetchSnapshotRequest):
-        response = snapshots.handle_request(work, request)
-    elif isinstance(request, AddRaftVoterRequest):
-        response = add_voter.handle_request(work, event.source, event.correlation, request)
-    elif isinstance(request, RemoveRaftVoterRequest):
-        response = remove_voter.handle_request(work, event.source, event.correlation, request)
-    elif isinstance(request, UpdateRaftVoterRequest):
-        response = update_voter.handle_request(work, request)
-    elif isinstance(request, DescribeQuorumRequest):
-        response = describe_quorum.handle_request(work, request)
-    elif isinstance(request, AlterQuorumRequest):
-        response = alter_quorum.handle_request(work, event.source, event.correlation, request)
-    elif isinstance(request, FindQuorumRequest):
-        response = find_quorum.handle_request(work)
-    elif isinstance(request, ApiVersionsRequest):
-        response = ApiVersionsResponse((0, work.replica.max_kraft_version))
+    if type(request) in _WAITING:
+        response = _WAITING[type(request)](work, event.source, event.correlation, request)
     else:
-        raise TypeError(f"not a request: {request!r}")
+        response = _handler(_REQUESTS, request, "a request")(work, request)
     if response is not None:
         work.reply(event.source, event.correlation, response)
 
@@ -197,30 +129,57 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
     if connection is None or not connection.awaiting or connection.correlation != event.correlation:
         return
     work.connection_ready(event.source)
-    response = event.response
-    if isinstance(response, VoteResponse):
-        vote.handle_response(work, event.source, response)
-    elif isinstance(response, BeginQuorumEpochResponse):
-        begin_quorum_epoch.handle_response(work, event.source, response)
-    elif isinstance(response, EndQuorumEpochResponse):
-        end_quorum_epoch.handle_response(work, event.source, response)
-    elif isinstance(response, FetchResponse):
-        fetch.handle_response(work, event.source, response)
-    elif isinstance(response, FetchSnapshotResponse):
-        snapshots.handle_response(work, event.source, response)
-    elif isinstance(response, AddRaftVoterResponse):
-        add_voter.handle_response(work, event.source, response)
-    elif isinstance(response, RemoveRaftVoterResponse):
-        remove_voter.handle_response(work, event.source, response)
-    elif isinstance(response, UpdateRaftVoterResponse):
-        update_voter.handle_response(work, event.source, response)
-    elif isinstance(response, FindQuorumResponse):
-        find_quorum.handle_response(work, event.source, response)
-    elif isinstance(response, AlterQuorumResponse):
-        epochs.unexpected_error(work, event.source)
-    elif isinstance(response, ApiVersionsResponse):
-        add_voter.handle_api_versions_response(work, event.source, response)
-    elif isinstance(response, DescribeQuorumResponse):
-        raise work.exit(Fatal(FatalReason.UNEXPECTED_DESCRIPTION))
-    else:
-        raise TypeError(f"not a response: {response!r}")
+    _handler(_RESPONSES, event.response, "a response")(work, event.source, event.response)
+
+
+def _unexpected_description(work: Work, source: int, response: messages.DescribeQuorumResponse) -> None:
+    raise work.exit(Fatal(FatalReason.UNEXPECTED_DESCRIPTION))
+
+
+_EVENTS: Mapping[type, Callable[[Work, Any], None]] = {
+    RequestReceived: _receive_request,
+    ResponseReceived: _receive_response,
+    events.RequestTimedOut: lambda work, event: _time_out(work, event.node),
+    events.Poll: poll_loop.poll,
+    events.BackoffExpired: _end_back_off,
+    events.FetchWaitExpired: lambda work, event: parked.expire_parked(work, event.source, event.correlation),
+    events.Append: leadership.accept_append,
+    events.Resign: leadership.request_resignation,
+    events.UpgradeKRaftVersion: kraft_version.upgrade,
+    events.CreateSnapshot: snapshots.create,
+    events.Shutdown: _shut_down,
+}
+#: Requests that are answered at once.
+_REQUESTS: Mapping[type, Callable[[Work, Any], messages.Response]] = {
+    messages.VoteRequest: vote.handle_request,
+    messages.BeginQuorumEpochRequest: begin_quorum_epoch.handle_request,
+    messages.EndQuorumEpochRequest: end_quorum_epoch.handle_request,
+    messages.FetchSnapshotRequest: snapshots.handle_request,
+    messages.UpdateRaftVoterRequest: update_voter.handle_request,
+    messages.DescribeQuorumRequest: describe_quorum.handle_request,
+    messages.FindQuorumRequest: lambda work, request: find_quorum.handle_request(work),
+    messages.ApiVersionsRequest: lambda work, request: messages.ApiVersionsResponse(
+        (0, work.replica.max_kraft_version)
+    ),
+}
+#: Requests that may wait for their response (``None``), each with its source and correlation id.
+_WAITING: Mapping[type, Callable[[Work, int, int | None, Any], messages.Response | None]] = {
+    messages.FetchRequest: fetch.handle_request,
+    messages.AddRaftVoterRequest: add_voter.handle_request,
+    messages.RemoveRaftVoterRequest: remove_voter.handle_request,
+    messages.AlterQuorumRequest: alter_quorum.handle_request,
+}
+_RESPONSES: Mapping[type, Callable[[Work, int, Any], None]] = {
+    messages.VoteResponse: vote.handle_response,
+    messages.BeginQuorumEpochResponse: begin_quorum_epoch.handle_response,
+    messages.EndQuorumEpochResponse: end_quorum_epoch.handle_response,
+    messages.FetchResponse: fetch.handle_response,
+    messages.FetchSnapshotResponse: snapshots.handle_response,
+    messages.AddRaftVoterResponse: add_voter.handle_response,
+    messages.RemoveRaftVoterResponse: remove_voter.handle_response,
+    messages.UpdateRaftVoterResponse: update_voter.handle_response,
+    messages.FindQuorumResponse: find_quorum.handle_response,
+    messages.AlterQuorumResponse: lambda work, source, response: epochs.unexpected_error(work, source),
+    messages.ApiVersionsResponse: add_voter.handle_api_versions_response,
+    messages.DescribeQuorumResponse: _unexpected_description,
+}

@@ -10,7 +10,7 @@ the message schemas and, for what is filled from a later version on than its sch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import singledispatch
 from typing import TypeVar, cast
 
@@ -113,32 +113,23 @@ def refusal(request: Request, error: ErrorCode) -> Response:
 
     UpdateRaftVoter has one error only, which replicas handle as a partition's.
     """
-    response: Response
-    if isinstance(request, VoteRequest):
-        response = VoteResponse(-1, error=error)
-    elif isinstance(request, BeginQuorumEpochRequest):
-        response = BeginQuorumEpochResponse(-1, error=error)
-    elif isinstance(request, EndQuorumEpochRequest):
-        response = EndQuorumEpochResponse(-1, error=error)
-    elif isinstance(request, FetchRequest):
-        response = FetchResponse(-1, error=error)
-    elif isinstance(request, FetchSnapshotRequest):
-        response = FetchSnapshotResponse(-1, error=error)
-    elif isinstance(request, UpdateRaftVoterRequest):
-        response = UpdateRaftVoterResponse(-1, partition_error=error)
-    elif isinstance(request, AddRaftVoterRequest):
-        response = AddRaftVoterResponse(error)
-    elif isinstance(request, RemoveRaftVoterRequest):
-        response = RemoveRaftVoterResponse(error)
-    elif isinstance(request, DescribeQuorumRequest):
-        response = DescribeQuorumResponse(error=error)
-    elif isinstance(request, AlterQuorumRequest):
-        response = AlterQuorumResponse(error)
-    elif isinstance(request, FindQuorumRequest):
-        response = FindQuorumResponse(-1, error=error)
-    else:
-        response = ApiVersionsResponse(error=error)
-    return response
+    return _REFUSALS[type(request)](error)
+
+
+_REFUSALS: Mapping[type, Callable[[ErrorCode], Response]] = {
+    VoteRequest: lambda error: VoteResponse(-1, error=error),
+    BeginQuorumEpochRequest: lambda error: BeginQuorumEpochResponse(-1, error=error),
+    EndQuorumEpochRequest: lambda error: EndQuorumEpochResponse(-1, error=error),
+    FetchRequest: lambda error: FetchResponse(-1, error=error),
+    FetchSnapshotRequest: lambda error: FetchSnapshotResponse(-1, error=error),
+    UpdateRaftVoterRequest: lambda error: UpdateRaftVoterResponse(-1, partition_error=error),
+    AddRaftVoterRequest: AddRaftVoterResponse,
+    RemoveRaftVoterRequest: RemoveRaftVoterResponse,
+    DescribeQuorumRequest: lambda error: DescribeQuorumResponse(error=error),
+    AlterQuorumRequest: AlterQuorumResponse,
+    FindQuorumRequest: lambda error: FindQuorumResponse(-1, error=error),
+    ApiVersionsRequest: lambda error: ApiVersionsResponse(error=error),
+}
 
 
 # What a version shows.

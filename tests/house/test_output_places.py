@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,59 +29,49 @@ FOLDERS = {
 }
 
 
-def refused(
-    command: str, place: Path, work: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> str:
-    """What is said of ``place``."""
+Refusing = Callable[[str, Path, str], str]
 
-    def done(*arguments: object, **more: object) -> None:
-        raise AssertionError("the work was done first")
 
-    monkeypatch.setattr(work, done)
-    words = command.split()
-    assert main([*words, str(place)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(f"kraftcheck: {words[-1]}: ") and captured.err.count("\n") == 1
-    return captured.err
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refusing:
+    """What a command says of a place, before it does its work."""
+
+    def said_of(command: str, place: Path, work: str) -> str:
+        def done(*arguments: object, **more: object) -> None:
+            raise AssertionError("the work was done first")
+
+        monkeypatch.setattr(work, done)
+        words = command.split()
+        assert main([*words, str(place)]) == 2
+        out, said = capsys.readouterr()
+        assert out == "" and said.startswith(f"kraftcheck: {words[-1]}: ") and said.count("\n") == 1
+        return said
+
+    return said_of
 
 
 @pytest.mark.parametrize(("command", "work"), FILES.items())
-def test_a_file_that_cannot_be_written(
-    command: str,
-    work: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert "is a folder" in refused(command, tmp_path, work, monkeypatch, capsys)
-    assert "there is no folder" in refused(command, tmp_path / "none" / "file", work, monkeypatch, capsys)
-    assert "is a device" in refused(command, Path(os.devnull), work, monkeypatch, capsys)
-    assert "cannot be written" in refused(command, tmp_path / ("x" * 300), work, monkeypatch, capsys)
+def test_a_file_that_cannot_be_written(command: str, work: str, tmp_path: Path, refused: Refusing) -> None:
+    assert "is a folder" in refused(command, tmp_path, work)
+    assert "there is no folder" in refused(command, tmp_path / "none" / "file", work)
+    assert "is a device" in refused(command, Path(os.devnull), work)
+    assert "cannot be written" in refused(command, tmp_path / ("x" * 300), work)
 
 
 @pytest.mark.parametrize(("command", "work"), FOLDERS.items())
-def test_a_folder_that_cannot_be_written(
-    command: str,
-    work: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_folder_that_cannot_be_written(command: str, work: str, tmp_path: Path, refused: Refusing) -> None:
     file = tmp_path / "file"
     file.write_text("kept", encoding="utf-8")
-    assert "is no folder" in refused(command, file, work, monkeypatch, capsys)
-    assert "is no folder" in refused(command, file / "below", work, monkeypatch, capsys)
+    assert "is no folder" in refused(command, file, work)
+    assert "is no folder" in refused(command, file / "below", work)
     assert file.read_text(encoding="utf-8") == "kept"
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which nothing can be made")
-def test_a_folder_that_cannot_be_made_is_named_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for command, work in FOLDERS.items():
-        said = refused(command, Path("/proc/new/one"), work, monkeypatch, capsys)
-        assert ": /proc/new/one cannot be made, for /proc cannot be written; " in said
+@pytest.mark.parametrize(("command", "work"), FOLDERS.items())
+def test_a_folder_that_cannot_be_made_is_named_itself(command: str, work: str, refused: Refusing) -> None:
+    said = refused(command, Path("/proc/new/one"), work)
+    assert ": /proc/new/one cannot be made, for /proc cannot be written; " in said
 
 
 def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -105,9 +96,8 @@ def test_a_foreign_file_with_the_name_of_a_trace_is_not_replaced(
         trace.write_bytes(foreign)
         capsys.readouterr()
         assert main(command) == 2
-        assert (
-            f"{trace}: is there already and was not written by kraftcheck; move it" in capsys.readouterr().err
-        )
+        said = capsys.readouterr().err
+        assert f"{trace}: is there already and was not written by kraftcheck; move it" in said
         assert trace.read_bytes() == foreign
     trace.unlink()
     os.mkfifo(trace)

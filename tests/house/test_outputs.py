@@ -6,7 +6,6 @@ import ast
 import json
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 from kraftcheck.cli.main import main
 from kraftcheck.support.outputs import outputs, schema, text_of_schema
+from tests.house.sources import ROOT
 
-ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"
 RUNS = ROOT / "tests" / "recorded"
 

@@ -48,36 +48,30 @@ replaces = { Old = "New" }
 """
 
 
-def read_scenario(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario.parse(text, "some.toml")
+@pytest.fixture
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], object]:
+    """Reads a file of some kind with the given text."""
+    file = tmp_path / "some.toml"
+    monkeypatch.setattr(historical_bugs, "FILE", file.name)
+    shutil.copy(TLA / "KRaft.tla", tmp_path)
+    readers: dict[str, Callable[[], object]] = {
+        "scenario": lambda: scenario.parse(file.read_text(encoding="utf-8"), file.name),
+        "mutants": lambda: catalogue.shipped(file),
+        "bugs": historical_bugs.shipped,
+        "tla-mutants": lambda: Modules(tmp_path).mutants(),
+    }
+
+    def text_of(kind: str, text: str) -> object:
+        if kind == "bugs":
+            monkeypatch.setattr(historical_bugs.resources, "files", lambda package: tmp_path)
+        for place in (file, tmp_path / "mutants.toml"):
+            place.write_text(text, encoding="utf-8")
+        return readers[kind]()
+
+    return text_of
 
 
-def read_mutants(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = folder / "some.toml"
-    file.write_text(text, encoding="utf-8")
-    catalogue.shipped(file)
-
-
-def read_bugs(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "some.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(historical_bugs, "FILE", "some.toml")
-    monkeypatch.setattr(historical_bugs.resources, "files", lambda package: folder)
-    historical_bugs.shipped()
-
-
-def read_tla_mutants(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copy(TLA / "KRaft.tla", folder)
-    (folder / "mutants.toml").write_text(text, encoding="utf-8")
-    Modules(folder).mutants()
-
-
-Reader = Callable[[str, Path, pytest.MonkeyPatch], None]
-READERS = {
-    "scenario": (read_scenario, SCENARIO),
-    "mutants": (read_mutants, MUTANT),
-    "bugs": (read_bugs, BUG),
-    "tla-mutants": (read_tla_mutants, TLA_MUTANT),
-}
+GOOD = {"scenario": SCENARIO, "mutants": MUTANT, "bugs": BUG, "tla-mutants": TLA_MUTANT}
 CASES = [
     ("scenario", 'name = "good"', "", "name: is missing"),
     ("scenario", '"good"', '"No Good"', "name: 'No Good' is not a name: small letters"),
@@ -90,12 +84,7 @@ CASES = [
     ("scenario", '"holds"', '"Holds"', "expect.verdict: should be 'holds'"),
     ("scenario", "expect =", "expects = 1\nexpect =", "expects: is not a known key"),
     ("scenario", "name =", '"\\n\\u001b" = 1\nname =', "??: is not a known key"),
-    (
-        "scenario",
-        '"holds"',
-        '"holds", steps = 3',
-        "expect: violates and steps go with the verdict 'violated'",
-    ),
+    ("scenario", '"holds"', '"holds", steps = 3', "expect: violates and steps go with the verdict"),
     ("scenario", "", "x = 1 y", ":1: only a comment"),
     ("mutants", 'id = "good"', 'id = "GOOD"', "mutant.0.id: 'GOOD' does not have the form"),
     ("mutants", 'expect = ["NoFatal"]', "", "mutant.0: give either the properties that fail ('expect')"),
@@ -113,20 +102,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_a_good_file_is_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, text = READERS[kind]
-    tomllib.loads(text)
-    read(text, tmp_path, monkeypatch)
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_good_file_is_read(kind: str, read: Callable[[str, str], object]) -> None:
+    tomllib.loads(GOOD[kind])
+    read(kind, GOOD[kind])
 
 
 @pytest.mark.parametrize(("kind", "old", "new", "said"), CASES)
 def test_a_bad_one_is_refused(
-    kind: str, old: str, new: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, old: str, new: str, said: str, read: Callable[[str, str], object]
 ) -> None:
-    read, text = READERS[kind]
     with pytest.raises(InputError) as caught:
-        read(text.replace(old, new, 1) if old else new, tmp_path, monkeypatch)
+        read(kind, GOOD[kind].replace(old, new, 1) if old else new)
     sentence = str(caught.value)
     assert said in sentence
     assert sentence.endswith(".") and sentence.isprintable()

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import pytest
 
 from kraftcheck.query.ask import expecting_answer
-from kraftcheck.reference.effects import ArmTimer, Duration, Effect, Persist, Reply, Send, SuccessorBackoff
-from kraftcheck.reference.events import Timer
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Effect, Persist, Reply, Send
+from kraftcheck.reference.events import Event
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.messages import FetchResponse, Request, Response, VoteResponse
+from kraftcheck.reference.messages import Request, Response
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import QuorumState, Replica
-from kraftcheck.reference.step import Outcome, step
+from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kraft.text import describe_effect, parse_event, parse_replica
 from kraftcheck.systems.kraft.text.event import message_words
@@ -25,29 +26,32 @@ from kraftcheck.systems.kraft.text.fields import fields_of
 LABELS = ("arm timer", "send", "reply", "persist", "truncate", "commit", "append", "answer leader")
 
 
-def ask(replica: str | Replica, event: str, protocol: Protocol = KAFKA) -> Outcome:
-    """The outcome of an event; a response is awaited unless the replica says whom it waits for."""
+def ask(replica: str | Replica, event: str | Event, protocol: Protocol = KAFKA) -> Outcome:
+    """The outcome of an event; a response is awaited unless the replica says whom it waits for.
+
+    The event ``start``: the process starts again with the durable state of ``replica``.
+    """
     before = parse_replica(replica) if isinstance(replica, str) else replica
-    happening = parse_event(event, before)
+    if event == "start":
+        return start(protocol, before, Disk(before.quorum_state, before.log, before.log.end_offset))
+    happening = parse_event(event, before) if isinstance(event, str) else event
     return step(protocol, expecting_answer(before, happening), happening)
+
+
+def after(replica: str | Replica, events: str, protocol: Protocol = KAFKA) -> Replica:
+    """The replica after some events (see :class:`Case`), in none of which its process exits."""
+    for event in _lines(events):
+        outcome = ask(replica, event, protocol)
+        assert outcome.fatal is None, outcome.fatal
+        replica = outcome.replica
+    assert isinstance(replica, Replica)
+    return replica
 
 
 def response(outcome: Outcome) -> Response:
     """The one response that was sent."""
     (reply,) = (effect for effect in outcome.effects if isinstance(effect, Reply))
     return reply.response
-
-
-def granted(outcome: Outcome) -> bool:
-    answer = response(outcome)
-    assert isinstance(answer, VoteResponse)
-    return answer.granted
-
-
-def fetched(outcome: Outcome) -> FetchResponse:
-    answer = response(outcome)
-    assert isinstance(answer, FetchResponse)
-    return answer
 
 
 def persisted(outcome: Outcome) -> tuple[QuorumState, ...]:
@@ -60,11 +64,6 @@ def sent(outcome: Outcome) -> dict[int, Request]:
     return {effect.to: effect.request for effect in outcome.effects if isinstance(effect, Send)}
 
 
-def armed(outcome: Outcome) -> dict[Timer, Duration | SuccessorBackoff]:
-    """The timers armed, each with the last duration given to it."""
-    return {effect.timer: effect.duration for effect in outcome.effects if isinstance(effect, ArmTimer)}
-
-
 def role(outcome: Outcome) -> str:
     return role_name(outcome.replica.role)
 
@@ -73,28 +72,29 @@ def of_kind(outcome: Outcome, kind: type[Effect]) -> list[Effect]:
     return [effect for effect in outcome.effects if isinstance(effect, kind)]
 
 
-def with_high_watermark(replica: Replica, offset: int | None) -> Replica:
-    return replace(replica, high_watermark=offset)
-
-
 # Tables of cases.
 
 
 @dataclass(frozen=True)
 class Case:
-    """A replica takes ``events``, which `` | `` separates; ``then`` lists, separated by ``; ``, what is true
-    after the last one.
+    """A replica takes ``events``, each on its own line or separated by `` | ``; ``then`` lists what is true
+    after the last one. An event may be followed by `` => `` and what is true after this one.
 
-    Each item is the beginning of a piece of :func:`pieces`; ``no send`` is true if there is no such piece,
-    ``only send to 2`` if it is the only piece with this label, and ``persist < reply`` if the first effect
-    with one label precedes the first with the other.
+    The items of such a list are separated by ``; ``. Each is the beginning of a piece of :func:`pieces`, or
+    with ``$`` at its end the whole piece; ``no send`` is true if there is no such piece, ``only send to 2``
+    if it is the only piece with this label, and ``persist < reply`` if the first effect with one label
+    precedes the first with the other.
     """
 
     name: str
-    replica: str
-    events: str
-    then: str
+    replica: str | Replica
+    events: str | Event
+    then: str = ""
     protocol: Protocol = KAFKA
+
+
+def _lines(events: str) -> list[str]:
+    return [line.strip() for line in re.split(r" \| |\n(?!\s*=>)", events) if line.strip()]
 
 
 def pieces(before: Replica, outcome: Outcome) -> list[str]:
@@ -112,20 +112,26 @@ def pieces(before: Replica, outcome: Outcome) -> list[str]:
 
 def check(case: Case) -> None:
     """Fail unless everything is true that a case lists."""
-    replica: str | Replica = case.replica
-    for event in case.events.split(" | "):
-        before = parse_replica(replica) if isinstance(replica, str) else replica
-        before = expecting_answer(before, parse_event(event, before))
+    replica = parse_replica(case.replica) if isinstance(case.replica, str) else case.replica
+    lines = _lines(case.events) if isinstance(case.events, str) else [case.events]
+    for number, line in enumerate(lines, start=1):
+        event, *then = re.split(r"\s+=> ", line) if isinstance(line, str) else [line]
+        then += [case.then] * (number == len(lines) and bool(case.then))
+        before = replica
+        if event != "start":
+            before = expecting_answer(before, parse_event(event, before) if isinstance(event, str) else event)
         outcome = ask(before, event, case.protocol)
-        replica = outcome.replica
-    found = pieces(before, outcome)
-    wrong = [item for item in case.then.split("; ") if not _is_true(item, found)]
-    assert not wrong, "\n".join([f"not true: {'; '.join(wrong)}", *found])
+        replica, found = outcome.replica, pieces(before, outcome)
+        wrong = [item for items in then for item in items.split("; ") if not is_true(item.strip(), found)]
+        assert not wrong, "\n".join([f"{event}: not true: {'; '.join(wrong)}", *found])
 
 
-def _is_true(item: str, found: list[str]) -> bool:
+def is_true(item: str, found: list[str]) -> bool:
+    """Whether an item of a list of a :class:`Case` is true of the pieces of an outcome."""
+
     def starts(text: str) -> list[int]:
-        return [at for at, piece in enumerate(found) if re.match(rf"{re.escape(text)}(?![\w-])", piece)]
+        begin = re.escape(text.removesuffix("$")) + ("$" if text.endswith("$") else r"(?![\w/-]|,\w)")
+        return [at for at, piece in enumerate(found) if re.match(begin, piece)]
 
     if " < " in item:
         firsts = [starts(text)[0] for text in item.split(" < ")]

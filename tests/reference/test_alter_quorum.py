@@ -2,393 +2,224 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-import pytest
-
-from kraftcheck.reference import disk as disks
-from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import CallFailed, Fatal, HighWatermark, Reply
-from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import (
-    CreateSnapshot,
-    Event,
-    RequestReceived,
-    ResponseReceived,
-    Shutdown,
-    Timer,
-)
+from kraftcheck.reference.effects import HighWatermark
+from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import Batch, LeaderChange, SnapshotId, VoterAssignment, log_of
-from kraftcheck.reference.messages import (
-    AlterQuorumRequest,
-    AlterQuorumResponse,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchResponse,
-    VoteResponse,
-)
-from kraftcheck.reference.protocol import KAFKA, KIP595, Protocol
-from kraftcheck.reference.replica import Follower, Leader, QuorumState, Replica, Resigned, Unattached
+from kraftcheck.reference.log import Batch, LeaderChange, VoterAssignment, log_of
+from kraftcheck.reference.messages import FetchResponse
+from kraftcheck.reference.protocol import KAFKA, KIP595
+from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.step import Outcome
-from kraftcheck.reference.voters import Endpoint, ReplicaKey, static_voters
-from tests.reference.running import Running
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft.text import parse_replica
+from tests.reference.asking import Case, after, ask, check, role, table
 
-CLIENT = -1
-
-
-def identity(number: int, voters: tuple[int, ...] = (1, 2, 3)) -> Replica:
-    endpoints = (Endpoint("CONTROLLER", f"node-{number}", 9093),)
-    return Replica(ReplicaKey(number), static_voters(voters), endpoints=endpoints)
+kip595 = partial(Case, protocol=KIP595)
 
 
-class Node(Running):
-    """``answers`` are those to clients, by correlation."""
-
-    def __init__(self, replica: Replica, protocol: Protocol = KIP595, disk: Disk | None = None) -> None:
-        self.answers: dict[int | None, ErrorCode] = {}
-        super().__init__(replica, protocol, disk)
-
-    @property
-    def assignments(self) -> list[VoterAssignment]:
-        return [assignment for _, assignment in self.replica.log.assignments]
-
-    def on(self, event: Event) -> Outcome:
-        outcome = super().on(event)
-        for effect in outcome.effects:
-            if isinstance(effect, Reply) and isinstance(effect.response, AlterQuorumResponse):
-                self.answers[effect.correlation] = effect.response.error
-        return outcome
-
-    def alters(self, *target: int, correlation: int = 7, cluster_id: str | None = None) -> ErrorCode | None:
-        """The answer at once to AlterQuorum, or ``None`` if it has to wait; no target stands for null."""
-        request = AlterQuorumRequest(target or None, cluster_id)
-        self.answers.pop(correlation, None)
-        self.on(RequestReceived(CLIENT, request, correlation))
-        return self.answers.get(correlation)
-
-    def fetched_by(self, *numbers: int) -> None:
-        """Each of them has everything, has fetched it, and the leader has polled."""
-        for number in numbers:
-            at, epoch = self.replica.log.end_offset, self.replica.epoch
-            request = FetchRequest(epoch, ReplicaKey(number), at, epoch, None, 0)
-            self.on(RequestReceived(number, request, 5, now=1))
-        self.polls()
+def fetch(replica: int, end: int) -> str:
+    """The replica fetches from ``end`` on, and does not wait."""
+    return f"fetch-request from={replica} offset={end} last-epoch=1 max-wait=0 now=1"
 
 
-def leader(protocol: Protocol = KIP595, **changes: Any) -> Node:
-    """Replica 1, leader of epoch 1 of the voters 1, 2 and 3, with its first record committed."""
-    node = Node(replace(identity(1), **changes), protocol)
-    node.polls(Timer.ELECTION)
-    node.polls()
-    node.on(ResponseReceived(2, VoteResponse(node.replica.epoch, None, True)))
-    if not isinstance(node.role, Leader):
-        node.polls()
-        node.on(ResponseReceived(2, VoteResponse(node.replica.epoch, None, True)))
-    node.polls()
-    node.fetched_by(2, 3)
-    assert isinstance(node.role, Leader)
-    assert node.replica.high_watermark == node.replica.log.end_offset
-    return node
+def fetched(end: int, *replicas: int) -> str:
+    """The replicas fetch from ``end`` on, and the leader polls."""
+    return " | ".join([*(fetch(each, end) for each in replicas), "poll"])
 
 
-# Errors, in the order of the checks.
+def assigned(at: int, assignment: str) -> str:
+    return f"append at offset {at}, epoch 1: VoterAssignment({assignment})"
 
 
-def test_other_protocols_do_not_know_the_request() -> None:
-    assert leader(KAFKA).alters(1, 2) is ErrorCode.UNSUPPORTED_VERSION
-    assert leader(bootstrap_kraft_version=1).alters(1, 2) is ErrorCode.UNSUPPORTED_VERSION
+ALTER = "alter-quorum-request from=-1 target"
+#: Its first record is committed.
+LEADER = "leader id=1 epoch=1 log=1@1 hw=1 progress=2:1,3:1"
+#: Replicas 4, 5 and 6 have everything.
+WITH_OBSERVERS = after(LEADER, fetched(1, 4, 5, 6), KIP595)
+ALL = (2, 3, 4, 5, 6)
+DONE = "reply to -1: alter-quorum-response; no answer error"
+
+CASES = [
+    # Errors, in the order of the checks.
+    kip595("Kafka does not know it", LEADER, f"{ALTER}=1,2", "answer error=UNSUPPORTED_VERSION",
+           protocol=KAFKA),
+    kip595("nor do voter sets in the log", f"{LEADER} kraft=1", f"{ALTER}=1,2",
+           "answer error=UNSUPPORTED_VERSION"),
+    *(
+        kip595(f"the cluster id comes first {cluster}", "unattached id=1 cluster=ours", f"{ALTER}=9{cluster}",
+             f"answer error={error}")
+        for cluster, error in (
+            ("", "INCONSISTENT_CLUSTER_ID"), (" cluster=other", "INCONSISTENT_CLUSTER_ID"),
+            (" cluster=ours", "NOT_LEADER_OR_FOLLOWER"),
+        )
+    ),
+    kip595("only the leader serves it", "unattached id=1", f"{ALTER}=1",
+         "answer error=NOT_LEADER_OR_FOLLOWER; ALTER-2"),
+    kip595("which does not shut down", LEADER, f"shutdown | {ALTER}=1,2",
+           "answer error=NOT_LEADER_OR_FOLLOWER"),
+    *(
+        kip595(f"the target {target} is invalid", LEADER, f"{ALTER}={target}",
+             "answer error=INVALID_REQUEST; ALTER-1")
+        for target in ("1,1", "-2,1", "[]")
+    ),
+    kip595("voters that never fetched are unknown", LEADER, f"""
+        {ALTER}=1,2,4 => answer error=VOTER_NOT_FOUND; ALTER-3
+        {fetched(1, 4)}
+        {ALTER}=1,2,4 => no reply
+    """),
+    # Targets.
+    *(
+        kip595(f"the current voters are a target that is reached: {target}", LEADER, f"{ALTER}={target}",
+             f"{DONE}; ALTER-4; no alterations")
+        for target in ("3,2,1", "none")
+    ),
+    kip595("success waits for the commit of the target", LEADER, f"""
+        {ALTER}=1,2     => no reply; alterations=1,2 (waits)
+        poll            => {assigned(1, "1,2,3 -> 1,2")}; no reply; voters=1,2,3
+        {fetch(2, 2)}   => {DONE}; no alterations
+        poll            => {assigned(2, "1,2 -> 1,2")}; voters=1,2,3
+    """),
+    kip595("the same target again waits for the same commit", LEADER, f"""
+        {ALTER}=1,2 | poll
+        {ALTER}=2,1     => no reply; alterations=1,2 (appended at 1) 1,2 (waits)
+        {fetch(2, 2)}   => {DONE}; alterations=1,2 (waits)
+        poll            => {DONE}; no alterations; {assigned(2, "1,2 -> 1,2")}
+    """),
+    kip595("nothing is appended before a record of the epoch is committed", "leader id=1 epoch=1", f"""
+        {ALTER}=1,2
+        poll            => append at offset 0, epoch 1: LeaderChange(1); no {assigned(1, "1,2,3 -> 1,2")}
+        {fetched(1, 2)} => {assigned(1, "1,2,3 -> 1,2")}
+    """),
+    kip595("clients that wait receive an error when the leader is gone", LEADER,
+         f"{ALTER}=1,2 | poll | shutdown | poll", "answer error=NOT_LEADER_OR_FOLLOWER"),
+    # Steps.
+    kip595("all voters are replaced one at a time", WITH_OBSERVERS, f"""
+        {ALTER}=4,5,6        => no reply
+        poll                 => {assigned(1, "1,2,3 -> 4,5,6")}
+        {fetched(2, *ALL)}   => {assigned(2, "1,2,3,4 -> 4,5,6")}
+        {fetched(3, *ALL)}   => {assigned(3, "1,2,3,4,5 -> 4,5,6")}
+        {fetched(4, *ALL)}   => {assigned(4, "1,2,3,4,5,6 -> 4,5,6")}
+        {fetched(5, *ALL)}   => {assigned(5, "1,3,4,5,6 -> 4,5,6")}
+        {fetched(6, *ALL)}   => {assigned(6, "1,4,5,6 -> 4,5,6")}
+        {fetched(7, *ALL)}   => {assigned(7, "4,5,6 -> 4,5,6")}
+        {fetched(8, *ALL)}   => Resigned 1; unacknowledged=4,5,6
+    """),
+    # A replica that has failed must go while the others can commit its removal.
+    *(
+        kip595(f"the voter that lags most is removed first: silent {silent or 'none'}", LEADER,
+             f"{ALTER}=1 | poll | {fetched(2, *({2, 3} - {silent}))}", assigned(2, f"{left} -> 1"))
+        for silent, left in ((2, "1,3"), (3, "1,2"), (0, "1,3"))
+    ),
+    kip595("a missing voter is added once it has caught up", LEADER, f"""
+        fetch-request from=4 max-wait=0 now=1
+        {ALTER}=1,2,4      => no reply
+        poll               => {assigned(1, "1,2,3 -> 1,2,4")}
+        {fetched(2, 2, 3)} => no append
+        {fetched(2, 2, 3)} => no append
+        {fetched(2, 4)}    => {assigned(2, "1,2,3,4 -> 1,2,4")}
+    """),
+    kip595("a voter counts from the commit on", WITH_OBSERVERS, f"""
+        {ALTER}=1,2,3,4 | poll
+        {fetched(2, 2)}    => {assigned(2, "1,2,3,4 -> 1,2,3,4")}; voters=1,2,3
+        {fetched(3, 4)}    => voters=1,2,3
+        {fetched(3, 3)}    => voters=1,2,3,4; {assigned(3, "1,2,3,4")}
+    """),
+    kip595("null cancels and keeps the voters of the moment", WITH_OBSERVERS, f"""
+        {ALTER}=4,5 | poll
+        {fetched(2, *ALL)} => {assigned(2, "1,2,3,4 -> 4,5")}
+        {ALTER}=none       => no reply; ALTER-7
+        {fetched(3, *ALL)} => {assigned(3, "1,2,3,4")}
+        {fetch(2, 4)}      => alterations=cancel (appended at 3)
+        {fetch(3, 4)}      => {DONE}; no alterations; voters=1,2,3,4
+    """),
+    kip595("the old voters as target go back", WITH_OBSERVERS, f"""
+        {ALTER}=4,5,6 | poll
+        {fetched(2, *ALL)} | {fetched(3, *ALL)}
+        {ALTER}=1,2,3      => no reply
+        {fetched(4, *ALL)} => {assigned(4, "1,2,3,4,5 -> 1,2,3")}
+        {fetch(2, 5)}      => no reply to -1
+        {fetch(3, 5)}      => {DONE}
+        poll               => {assigned(5, "1,2,3,5 -> 1,2,3")}
+        {fetched(6, *ALL)} => {assigned(6, "1,2,3 -> 1,2,3")}
+        {fetched(7, *ALL)} => {assigned(7, "1,2,3")}; voters=1,2,3
+    """),
+    kip595("an answer of a voter removed meanwhile counts for nothing", LEADER, f"""
+        {ALTER}=1,2 | poll expired=begin-quorum-epoch
+        {fetched(2, 2)}
+        {fetched(3, 2)} => voters=1,2
+        begin-quorum-epoch-response from=3 leader=1 => ALTER-10
+    """),
+    kip595("no snapshot stands for assignments", LEADER,
+         f"{ALTER}=1,2 | poll | {fetched(2, 2, 3)} | create-snapshot at=1@1", "refused"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("cluster_id", [None, "other"])
-def test_the_cluster_id_comes_first(cluster_id: str | None) -> None:
-    follower = Node(replace(identity(1), cluster_id="ours"))
-    assert follower.alters(9, cluster_id=cluster_id) is ErrorCode.INCONSISTENT_CLUSTER_ID
-    assert follower.alters(9, cluster_id="ours") is ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-def test_only_the_leader_serves_it() -> None:
-    node = Node(identity(1))
-    assert node.alters(1, 1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert "ALTER-2" in node.outcome.rules
-    leading = leader()
-    leading.on(Shutdown())
-    assert leading.alters(1, 2) is ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-@pytest.mark.parametrize("target", [(1, 1), (-2, 1)])
-def test_what_names_no_voters_is_invalid(target: tuple[int, ...]) -> None:
-    node = leader()
-    assert node.alters(*target) is ErrorCode.INVALID_REQUEST
-    assert "ALTER-1" in node.outcome.rules
-
-
-def test_a_target_without_voters_is_invalid() -> None:
-    node = leader()
-    node.on(RequestReceived(CLIENT, AlterQuorumRequest(()), 7))
-    assert node.answers[7] is ErrorCode.INVALID_REQUEST
-
-
-def test_voters_that_never_fetched_are_unknown() -> None:
-    node = leader()
-    assert node.alters(1, 2, 4) is ErrorCode.VOTER_NOT_FOUND
-    assert "ALTER-3" in node.outcome.rules
-    node.fetched_by(4)
-    assert node.alters(1, 2, 4) is None
-
-
-# Targets.
-
-
-def test_the_current_voters_are_a_target_that_is_reached() -> None:
-    node = leader()
-    assert node.alters(3, 2, 1) is ErrorCode.NONE
-    assert node.alters() is ErrorCode.NONE
-    assert "ALTER-4" in node.outcome.rules
-    assert node.assignments == []
-
-
-def test_success_waits_for_the_commit_of_the_target() -> None:
-    node = leader()
-    assert node.alters(1, 2) is None
-    node.polls()
-    assert node.assignments == [VoterAssignment((1, 2, 3), (1, 2))]
-    assert node.answers == {}
-    assert node.replica.voters.ids == (1, 2, 3)
-    node.fetched_by(2)
-    assert node.answers == {7: ErrorCode.NONE}
-    assert node.replica.voters.ids == (1, 2, 3)
-
-
-def test_the_same_target_again_waits_for_the_same_commit() -> None:
-    node = leader()
-    node.alters(1, 2, correlation=1)
-    node.polls()
-    assert node.alters(2, 1, correlation=2) is None
-    node.fetched_by(2)
-    assert node.answers == {1: ErrorCode.NONE, 2: ErrorCode.NONE}
-    assert [each.target for each in node.assignments] == [(1, 2), (1, 2)]
-
-
-def test_an_accepted_request_is_not_appended_before_a_record_of_the_epoch_is_committed() -> None:
-    node = Node(identity(1))
-    for _ in range(2):
-        node.polls(Timer.ELECTION)
-    node.polls()
-    node.on(ResponseReceived(2, VoteResponse(node.replica.epoch, None, True)))
-    assert isinstance(node.role, Leader)
-    assert node.alters(1, 2) is None
-    node.polls()
-    assert node.assignments == []
-    node.fetched_by(2)
-    assert node.assignments == [VoterAssignment((1, 2, 3), (1, 2))]
-
-
-# Steps.
-
-
-def test_everybody_is_replaced_one_voter_at_a_time() -> None:
-    node = leader()
-    node.fetched_by(4, 5, 6)
-    assert node.alters(4, 5, 6) is None
-    for _ in range(8):
-        node.polls()
-        if isinstance(node.role, Leader):
-            node.fetched_by(2, 3, 4, 5, 6)
-    assert node.answers == {7: ErrorCode.NONE}
-    assert [each.voters for each in node.assignments] == [
-        (1, 2, 3),
-        (1, 2, 3, 4),
-        (1, 2, 3, 4, 5),
-        (1, 2, 3, 4, 5, 6),
-        (1, 3, 4, 5, 6),
-        (1, 4, 5, 6),
-        (4, 5, 6),
-    ]
-    assert all(each.target == (4, 5, 6) for each in node.assignments)
-    assert isinstance(node.role, Resigned)
-    assert node.role.unacknowledged == (4, 5, 6)
-
-
-@pytest.mark.parametrize(("silent", "left"), [(2, (1, 3)), (3, (1, 2)), (None, (1, 3))])
-def test_of_the_others_who_holds_least_leaves_first(silent: int | None, left: tuple[int, ...]) -> None:
-    """Whoever has failed must go while those that live can commit its removal."""
-    node = leader()
-    node.alters(1)
-    node.polls()
-    node.fetched_by(*(number for number in (2, 3) if number != silent))
-    assert node.assignments[-1] == VoterAssignment(left, (1,))
-
-
-def test_the_next_leader_ends_what_the_removed_one_began() -> None:
-    done = VoterAssignment((1, 2, 3), (1, 2, 3))
-    batches = (
-        Batch(0, 1, (LeaderChange(4, (1, 2, 3, 4), (1, 2, 3)),)),
-        Batch(1, 1, (VoterAssignment((1, 2, 3, 4), (1, 2, 3)),)),
-        Batch(2, 1, (done,)),
-    )
-    node = Node(identity(1), disk=Disk(QuorumState(1, 4), log_of(batches), 3))
-    assert node.replica.voters.ids == (1, 2, 3, 4)
-    node.polls(Timer.FETCH)
-    for voter in (2, 3):
-        node.polls()
-        node.on(ResponseReceived(voter, VoteResponse(2, None, True)))
-    node.polls()
-    node.fetched_by(2, 3)
-    assert isinstance(node.role, Leader)
-    assert node.replica.voters.ids == (1, 2, 3)
-    assert "ALTER-14" in node.outcome.rules
-    assert node.assignments[-1] == VoterAssignment((1, 2, 3))
-
-
-def test_a_missing_voter_is_added_once_it_has_caught_up() -> None:
-    node = leader()
-    behind = FetchRequest(1, ReplicaKey(4), 0, 0, None, 0)
-    node.on(RequestReceived(4, behind, 5, now=1))
-    assert node.alters(1, 2, 4) is None
-    node.polls()
-    for _ in range(3):
-        node.fetched_by(2, 3)
-    assert node.assignments == [VoterAssignment((1, 2, 3), (1, 2, 4))]
-    node.fetched_by(4)
-    assert node.assignments[-1] == VoterAssignment((1, 2, 3, 4), (1, 2, 4))
-
-
-def test_a_voter_counts_from_the_commit_on() -> None:
-    node = leader()
-    node.fetched_by(4)
-    node.alters(1, 2, 3, 4)
-    node.polls()
-    node.fetched_by(2)
-    assert node.assignments[-1].voters == (1, 2, 3, 4)
-    assert node.replica.voters.ids == (1, 2, 3)
-    node.fetched_by(4)
-    assert node.replica.voters.ids == (1, 2, 3)
-    node.fetched_by(3)
-    assert node.replica.voters.ids == (1, 2, 3, 4)
-    assert node.assignments[-1] == VoterAssignment((1, 2, 3, 4))
-
-
-def test_null_cancels_and_keeps_the_voters_of_the_moment() -> None:
-    node = leader()
-    node.fetched_by(4, 5)
-    node.alters(4, 5, correlation=1)
-    node.polls()
-    node.fetched_by(2, 3, 4, 5)
-    assert node.assignments[-1] == VoterAssignment((1, 2, 3, 4), (4, 5))
-    assert node.alters(correlation=2) is None
-    assert "ALTER-7" in node.outcome.rules
-    node.fetched_by(2, 3, 4, 5)
-    node.fetched_by(2, 3, 4, 5)
-    assert node.answers == {1: ErrorCode.NONE, 2: ErrorCode.NONE}
-    assert node.assignments[-1] == VoterAssignment((1, 2, 3, 4))
-    assert node.replica.voters.ids == (1, 2, 3, 4)
-
-
-def test_the_old_voters_as_target_go_back() -> None:
-    node = leader()
-    node.fetched_by(4, 5, 6)
-    node.alters(4, 5, 6, correlation=1)
-    node.polls()
-    node.fetched_by(2, 3, 4, 5, 6)
-    node.fetched_by(2, 3, 4, 5, 6)
-    assert node.alters(1, 2, 3, correlation=2) is None
-    for _ in range(6):
-        node.fetched_by(2, 3, 4, 5, 6)
-    assert node.answers == {1: ErrorCode.NONE, 2: ErrorCode.NONE}
-    assert node.replica.voters.ids == (1, 2, 3)
-    assert node.assignments[-1] == VoterAssignment((1, 2, 3))
-
-
-def test_who_waits_is_told_that_the_leader_is_gone() -> None:
-    node = leader()
-    node.alters(1, 2)
-    node.polls()
-    node.on(Shutdown())
-    node.polls()
-    assert node.answers == {7: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+@table(CASES)
+def test_alter_quorum(case: Case) -> None:
+    check(case)
 
 
 # What others learn.
-
-
-def follower(number: int, disk: Disk) -> Node:
-    node = Node(identity(number), disk=disk)
-    assert isinstance(node.role, Follower)
-    return node
-
 
 OPENING = Batch(0, 1, (LeaderChange(1, (1, 2, 3), (1, 2)),))
 ADDED = Batch(1, 1, (VoterAssignment((1, 2, 3, 4), (1, 2, 3, 4)),))
 FINAL = Batch(2, 1, (VoterAssignment((1, 2, 3, 4)),))
 
 
-def tells(node: Node, batches: tuple[Batch, ...], high_watermark: int | None) -> Outcome:
-    node.polls()
-    return node.on(ResponseReceived(1, FetchResponse(1, 1, high_watermark, batches)))
+def follower(number: int, *batches: Batch) -> Replica:
+    return replace(parse_replica(f"follower id={number} epoch=1 leader=1"), log=log_of((OPENING, *batches)))
+
+
+def fetches(replica: Replica, high_watermark: int | None, *batches: Batch) -> Outcome:
+    return ask(replica, ResponseReceived(1, FetchResponse(1, 1, high_watermark, batches)), KIP595)
 
 
 def test_an_observer_is_a_voter_once_it_knows_the_commit() -> None:
-    node = follower(4, Disk(QuorumState(1, 1), log_of((OPENING,)), 1))
-    tells(node, (ADDED,), 1)
-    assert not node.replica.is_voter
-    outcome = tells(node, (), 2)
-    assert node.replica.is_voter
+    observer = fetches(follower(4), 1, ADDED).replica
+    assert not observer.is_voter
+    outcome = fetches(observer, 2)
+    assert outcome.replica.is_voter
     assert "ALTER-16" in outcome.rules
     assert isinstance(outcome.effects[0], HighWatermark)
 
 
 def test_a_later_assignment_shows_that_the_one_before_is_committed() -> None:
-    node = follower(4, Disk(QuorumState(1, 1), log_of((OPENING,)), 1))
-    tells(node, (ADDED, FINAL), None)
-    assert node.replica.is_voter
-    assert node.replica.assignment_offset == 1
-    again = Node(identity(4), disk=Disk(QuorumState(1, 1), node.replica.log, 3))
-    assert again.replica.is_voter
+    observer = fetches(follower(4), None, ADDED, FINAL).replica
+    assert observer.is_voter
+    assert observer.assignment_offset == 1
+    assert ask(observer, "start", KIP595).replica.is_voter
 
 
 def test_a_removed_voter_is_an_observer() -> None:
-    node = follower(3, Disk(QuorumState(1, 1), log_of((OPENING,)), 1))
-    tells(node, (Batch(1, 1, (VoterAssignment((1, 2), (1, 2)),)),), 2)
-    assert not node.replica.is_voter
-    node.polls(Timer.FETCH)
-    assert isinstance(node.role, Follower)
-
-
-def test_a_candidate_that_lost_its_membership_starts_unattached() -> None:
-    disk = Disk(QuorumState(2, None, ReplicaKey(4)), log_of((OPENING, ADDED)), 2)
-    node = Node(identity(4), disk=disks.as_found(disk))
-    assert isinstance(node.role, Unattached)
-    assert node.replica.quorum_state == disk.quorum_state
-    assert not any(isinstance(effect, Fatal) for effect in node.outcome.effects)
+    removed = fetches(follower(3), 2, Batch(1, 1, (VoterAssignment((1, 2), (1, 2)),))).replica
+    assert not removed.is_voter
+    assert role(ask(removed, "poll expired=fetch", KIP595)) == "Follower"
 
 
 def test_the_removed_leader_is_still_listened_to() -> None:
-    node = follower(2, Disk(QuorumState(1, 1), log_of((OPENING,)), 1))
-    tells(node, (Batch(1, 1, (VoterAssignment((2, 3), (2, 3)),)),), 2)
-    outcome = node.on(RequestReceived(1, EndQuorumEpochRequest(1, 1, ()), 3))
-    assert {"ALTER-15", "END-8"} <= set(outcome.rules)
-    stranger = node.on(RequestReceived(4, EndQuorumEpochRequest(1, 4, ()), 3))
-    (reply,) = (effect for effect in stranger.effects if isinstance(effect, Reply))
-    assert getattr(reply.response, "partition_error", None) is ErrorCode.INCONSISTENT_VOTER_SET
+    remaining = fetches(follower(2), 2, Batch(1, 1, (VoterAssignment((2, 3), (2, 3)),))).replica
+    end = "end-quorum-epoch-request from="
+    check(kip595("of the leader", remaining, f"{end}1", "ALTER-15; END-8"))
+    check(kip595("of another", remaining, f"{end}4", "answer error=INCONSISTENT_VOTER_SET"))
 
 
-def test_an_answer_of_a_voter_removed_meanwhile_counts_for_nothing() -> None:
-    node = leader()
-    node.alters(1, 2)
-    node.polls(Timer.BEGIN_QUORUM_EPOCH)
-    node.fetched_by(2)
-    node.fetched_by(2)
-    assert node.replica.voters.ids == (1, 2)
-    outcome = node.on(ResponseReceived(3, BeginQuorumEpochResponse(1, 1)))
-    assert "ALTER-10" in outcome.rules
+def test_a_candidate_that_lost_its_membership_starts_unattached() -> None:
+    candidate = replace(follower(4, ADDED), quorum_state=QuorumState(2, None, ReplicaKey(4)))
+    check(kip595("restart", candidate, "start", "Unattached 2; voted=4; no exits"))
 
 
-def test_no_snapshot_stands_for_assignments() -> None:
-    node = leader()
-    node.alters(1, 2)
-    node.polls()
-    node.fetched_by(2, 3)
-    outcome = node.on(CreateSnapshot(SnapshotId(1, 1)))
-    assert [type(effect) for effect in outcome.effects] == [CallFailed]
+def test_the_next_leader_ends_what_the_removed_one_began() -> None:
+    opening = Batch(0, 1, (LeaderChange(4, (1, 2, 3, 4), (1, 2, 3)),))
+    log = log_of((opening, ADDED, Batch(2, 1, (VoterAssignment((1, 2, 3), (1, 2, 3)),))))
+    fetch = "offset=4 last-epoch=2 max-wait=0"
+    check(kip595("led by 4 before", replace(parse_replica("follower id=1 leader=4"), log=log), f"""
+        start               => voters=1,2,3,4
+        poll expired=fetch  => Candidate 2
+        vote-response from=2 granted | vote-response from=3 granted
+        poll
+        fetch-request from=2 {fetch} | fetch-request from=3 {fetch}
+        poll                => voters=1,2,3; append at offset 4, epoch 2: VoterAssignment(1,2,3)
+                            => ALTER-14
+    """))  # fmt: skip

@@ -1,7 +1,7 @@
-"""The cluster of ``test_cluster`` while its voters change: by AlterQuorum, and with composite keys.
+"""The cluster while its voters change: by AlterQuorum, and with composite keys.
 
 Two replicas begin as voters and the third as observer, which finds the leader by asking. Whatever is lost,
-repeated or crashes, the properties of ``test_cluster`` hold, and the voters change one at a time.
+repeated or crashes, the properties of the cluster hold, and the voters change one at a time.
 """
 
 from __future__ import annotations
@@ -12,32 +12,21 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from kraftcheck.reference import messages
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import Effect, Reply
+from kraftcheck.reference.effects import Effect, Fatal, Reply
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
-from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import VoterAssignment, Voters
-from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    AlterQuorumRequest,
-    AlterQuorumResponse,
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    FetchResponse,
-    RemoveRaftVoterRequest,
-    Request,
-)
 from kraftcheck.reference.protocol import KIP595, KIP853
-from kraftcheck.reference.replica import QuorumState, Replica, Unattached
-from kraftcheck.reference.step import Outcome
-from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, static_voters, voter_set
-from tests.reference.test_cluster import GROUPS, IDS, Cluster, runs
+from kraftcheck.reference.replica import Replica, Unattached
+from kraftcheck.reference.voters import ReplicaKey, Voter, static_voters, voter_set
+from tests.reference.cluster import EVERYBODY, GROUPS, IDS, NODES, Cluster, random_runs
 
 CLIENT = -1
 FIRST_VOTERS = (1, 2)
-TARGETS = st.none() | st.sets(st.sampled_from(IDS), min_size=1).map(sorted).map(tuple)
+TARGETS = st.none() | st.sets(NODES, min_size=1).map(sorted).map(tuple)
 
 
 class ChangingCluster(Cluster):
@@ -45,22 +34,24 @@ class ChangingCluster(Cluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[Request] = []
+        self.asked: list[messages.Request] = []
 
-    def ask(self, node: int, request: Request) -> None:
-        """A client that is no node asks; the answer comes to :meth:`answered`."""
+    def ask(self, node: int, request: messages.Request, group: frozenset[int], rounds: int) -> None:
+        """A client asks, and a group works for a while; the answer comes to :meth:`answered`."""
         self.asked.append(request)
         self.feed(node, RequestReceived(CLIENT, request, len(self.asked) - 1, now=1))
         self.feed(node, Poll((Timer.LINGER,)))
+        for _ in range(rounds):
+            self.round(group, group)
 
-    def apply(self, node: int, effect: Effect, outcome: Outcome) -> None:
+    def apply(self, node: int, effect: Effect) -> None:
         if isinstance(effect, Reply) and effect.to == CLIENT:
             assert effect.correlation is not None
             self.answered(self.asked[effect.correlation], effect)
-            return
-        super().apply(node, effect, outcome)
+        else:
+            super().apply(node, effect)
 
-    def answered(self, request: Request, answer: Reply) -> None:
+    def answered(self, request: messages.Request, answer: Reply) -> None:
         """Nothing is asked of an answer unless a subclass does."""
 
     def round(self, group: frozenset[int], polling: frozenset[int]) -> None:
@@ -73,7 +64,7 @@ class ChangingCluster(Cluster):
 
     @rule(group=GROUPS, count=st.integers(2, 10))
     def catch_up(self, group: frozenset[int], count: int) -> None:
-        """Nobody waits for old answers any more, and the group works without faults for a while."""
+        """No replica waits for old answers any more, and the group works without faults for a while."""
         for node in sorted(group):
             for other in IDS:
                 self.request_times_out(node, other)
@@ -85,44 +76,35 @@ class AlteredCluster(ChangingCluster):
     """KIP-595: AlterQuorum with any targets, cancelled and replaced at any time."""
 
     protocol = KIP595
+    voters = static_voters(FIRST_VOTERS)
+    timers = tuple(timer for timer in Timer if timer is not Timer.UPDATE_VOTER)  # of kraft.version 1
 
-    def identity(self, node: int, next_correlation: int) -> Replica:
-        endpoints = (Endpoint("CONTROLLER", f"node-{node}", 9093),)
-        voters = static_voters(FIRST_VOTERS)
-        return Replica(ReplicaKey(node), voters, endpoints=endpoints, next_correlation=next_correlation)
+    def key(self, node: int) -> ReplicaKey:
+        return ReplicaKey(node)
 
-    def feed(self, node: int, event: Event, crash_after: int | None = None) -> None:
-        """No timer runs for UpdateRaftVoter: these replicas know kraft.version 0 only."""
-        if isinstance(event, Poll):
-            event = replace(event, expired=tuple(t for t in event.expired if t is not Timer.UPDATE_VOTER))
-        super().feed(node, event, crash_after)
-
-    @rule(node=st.sampled_from(IDS), wanted=TARGETS, count=st.integers(0, 8), group=GROUPS)
+    @rule(node=NODES, wanted=TARGETS, count=st.integers(0, 8), group=GROUPS)
     def alter(self, node: int, wanted: tuple[int, ...] | None, count: int, group: frozenset[int]) -> None:
-        self.ask(node, AlterQuorumRequest(wanted))
-        for _ in range(count):
-            self.round(group, group)
+        self.ask(node, messages.AlterQuorumRequest(wanted), group, count)
 
     def assignments(self) -> list[VoterAssignment]:
-        return [record for _, record in self.committed if isinstance(record, VoterAssignment)]
+        """The first voters, and the committed assignments."""
+        records = [record for _, record in self.committed if isinstance(record, VoterAssignment)]
+        return [VoterAssignment(FIRST_VOTERS), *records]
 
-    def answered(self, request: Request, answer: Reply) -> None:
-        """S-40, first half: whoever is told of success finds the target committed."""
-        assert isinstance(request, AlterQuorumRequest)
-        assert isinstance(answer.response, AlterQuorumResponse)
-        if answer.response.error is not ErrorCode.NONE:
-            return
-        known = self.assignments() or [VoterAssignment(FIRST_VOTERS)]
-        if request.target is None:
-            assert any(record.target is None for record in (VoterAssignment(FIRST_VOTERS), *known))
-        else:
-            reached = (VoterAssignment(FIRST_VOTERS), *known)
-            assert any(record.wanted == request.target for record in reached)
+    def answered(self, request: messages.Request, answer: Reply) -> None:
+        """S-40, first half: a client that receives success finds the target committed."""
+        assert isinstance(request, messages.AlterQuorumRequest)
+        assert isinstance(answer.response, messages.AlterQuorumResponse)
+        if answer.response.error is ErrorCode.NONE:
+            wanted = request.target
+            assert any(
+                (each.target if wanted is None else each.wanted) == wanted for each in self.assignments()
+            )
 
     @invariant()
     def voters_change_one_at_a_time(self) -> None:
         """S-40, second half."""
-        sets = [set(FIRST_VOTERS), *(set(record.voters) for record in self.assignments())]
+        sets = [set(record.voters) for record in self.assignments()]
         assert all(len(one ^ other) <= 1 for one, other in pairwise(sets))
 
     @invariant()
@@ -132,47 +114,35 @@ class AlteredCluster(ChangingCluster):
             assert len(beyond) <= 1
 
 
+def entry(node: int, disk: str = "a") -> Voter:
+    return Voter(ReplicaKey(node, f"{node}{disk}"), static_voters([node]).endpoints(node), 0, 1)
+
+
 class CompositeCluster(ChangingCluster):
-    """KIP-853 with composite keys: the third replica may be a voter on two disks."""
+    """KIP-853 with composite keys: the third replica may be a voter on two disks.
+
+    The observer has the voters' checkpoint; what becomes of one that has none is a finding of its own (the
+    scenario finding-observer-without-voter-set).
+    """
 
     protocol = KIP853
+    voters = voter_set(map(entry, FIRST_VOTERS))
+    kraft_version = 1
 
     def __init__(self) -> None:
         super().__init__()
         self.disks = dict.fromkeys(IDS, "a")
 
-    def key(self, node: int, disk: str) -> ReplicaKey:
-        return ReplicaKey(node, f"{node}{disk}")
+    def key(self, node: int) -> ReplicaKey:
+        return entry(node, self.disks[node]).key
 
-    def identity(self, node: int, next_correlation: int) -> Replica:
-        endpoints = (Endpoint("CONTROLLER", f"node-{node}", 9093),)
-        entries = voter_set(
-            Voter(self.key(voter, "a"), (Endpoint("CONTROLLER", f"node-{voter}", 9093),), 0, 1)
-            for voter in FIRST_VOTERS
-        )
-        # The observer has the voters' checkpoint; what becomes of one that has none is a finding of its own
-        # (the scenario finding-observer-without-voter-set).
-        return Replica(
-            self.key(node, self.disks[node]),
-            entries,
-            endpoints=endpoints,
-            next_correlation=next_correlation,
-            bootstrap_kraft_version=1,
-            max_kraft_version=1,
-        )
-
-    @rule(node=st.sampled_from(IDS), new=st.sampled_from(IDS), count=st.integers(0, 8), group=GROUPS)
+    @rule(node=NODES, new=NODES, count=st.integers(0, 8), group=GROUPS)
     def add(self, node: int, new: int, count: int, group: frozenset[int]) -> None:
-        endpoints = (Endpoint("CONTROLLER", f"node-{new}", 9093),)
-        self.ask(node, AddRaftVoterRequest(self.key(new, self.disks[new]), endpoints))
-        for _ in range(count):
-            self.round(group, group)
+        self.ask(node, messages.AddRaftVoterRequest(self.key(new), entry(new).endpoints), group, count)
 
-    @rule(node=st.sampled_from(IDS), old=st.sampled_from(IDS), disk=st.sampled_from("ab"), group=GROUPS)
+    @rule(node=NODES, old=NODES, disk=st.sampled_from("ab"), group=GROUPS)
     def remove(self, node: int, old: int, disk: str, group: frozenset[int]) -> None:
-        self.ask(node, RemoveRaftVoterRequest(self.key(old, disk)))
-        for _ in range(4):
-            self.round(group, group)
+        self.ask(node, messages.RemoveRaftVoterRequest(entry(old, disk).key), group, 4)
 
     @precondition(lambda self: self.disks[3] == "a")
     @rule()
@@ -180,104 +150,53 @@ class CompositeCluster(ChangingCluster):
         """The disk of the third replica is lost and its vote with it; so is what it said."""
         self.disks[3] = "b"
         self.processes[3].disk = Disk()
-        self.processes[3].replica = None
-        self.network = [packet for packet in self.network if 3 not in (packet.source, packet.target)]
+        self.network = [(to, event) for to, event in self.network if 3 not in (to, event.source)]  # type: ignore[union-attr]
         self.votes = {place: vote for place, vote in self.votes.items() if place[0] != 3}
         self.start(3)
 
-    def run(self, node: int, outcome: Outcome, event: Event | None, crash_after: int | None) -> None:
-        """A process that dies of what a finding shows is gone, and its death forgotten; :meth:`nobody_died`
-        judges all others.
+    def exit_is_known(self, replica: Replica | None, event: Event | None, fatal: Fatal) -> bool:
+        """Whether one of three findings shows this exit: a leader answers a replica that remembers it but not
+        its endpoints (finding-observer-of-one-controller), a voter answers BeginQuorumEpoch after its removal
+        (finding-removed-voter-acknowledges), and a resigned leader that its receiver has not got among its
+        voters does not say where it listens (finding-resigned-leader-unknown).
         """
-        before = self.processes[node].replica
-        earlier = len(self.deaths)
-        super().run(node, outcome, event, crash_after)
-        if len(self.deaths) > earlier and before is not None and _is_known(before, event, self.deaths[-1]):
-            self.deaths.pop()
-            self.processes[node].replica = None
+        assert replica is not None
+        if fatal.reason is FatalReason.FETCH_RESPONSE_AT_NON_FOLLOWER:
+            return isinstance(replica.role, Unattached) and replica.quorum_state.leader is not None
+        if fatal.reason is FatalReason.ACKNOWLEDGED_BY_NON_VOTER:
+            return isinstance(event, ResponseReceived) and replica.voters.find(event.source) is None
+        request = event.request if isinstance(event, RequestReceived) else None
+        ended = (
+            isinstance(request, messages.EndQuorumEpochRequest)
+            and replica.voters.find(request.leader) is None
+        )
+        return ended and fatal.reason is FatalReason.LEADER_WITHOUT_ENDPOINTS
 
     @invariant()
     def sets_change_one_at_a_time(self) -> None:
-        records = [record.voters.keys for _, record in self.committed if isinstance(record, Voters)]
-        sets = [set(keys) for keys in [self.identity(1, 0).bootstrap_voters.keys, *records]]
+        records = [record.voters for _, record in self.committed if isinstance(record, Voters)]
+        sets = [set(voters.keys) for voters in (self.voters, *records)]
         assert all(len(one ^ other) <= 1 for one, other in pairwise(sets))
 
 
-def _is_known(replica: Replica, event: Event | None, death: str) -> bool:
-    """Whether a death is one of three of production: a voter answers BeginQuorumEpoch after its removal (the
-    scenario finding-removed-voter-acknowledges), a resigned leader that its receiver has not got among its
-    voters does not say where it listens (finding-resigned-leader-unknown), and a leader answers a replica
-    that remembers it but not its endpoints (finding-observer-of-one-controller).
-    """
-    if isinstance(event, ResponseReceived) and isinstance(event.response, FetchResponse):
-        remembered = replica.quorum_state.leader is not None and isinstance(replica.role, Unattached)
-        return (
-            "a Fetch response of the current epoch reached a replica that is no Follower" in death
-            and remembered
-        )
-    if isinstance(event, ResponseReceived) and isinstance(event.response, BeginQuorumEpochResponse):
-        return "acknowledged the leader but is not a voter" in death and not replica.voters.find(event.source)
-    if not isinstance(event, RequestReceived) or not isinstance(event.request, EndQuorumEpochRequest):
-        return False
-    leader = event.request.leader
-    unknown = not event.request.leader_endpoints and replica.voters.find(leader) is None
-    return f"the endpoints of leader {leader} are not known" in death and unknown
-
-
-class LongAlteration(AlteredCluster):
-    """The same, with more time to find something."""
-
-
-class LongReplacement(CompositeCluster):
-    """The same, with more time to find something."""
-
-
-AlteredCluster.TestCase.settings = runs(60, steps=50)
-CompositeCluster.TestCase.settings = runs(60, steps=50)
-LongAlteration.TestCase.settings = runs(300, steps=50)
-LongReplacement.TestCase.settings = runs(300, steps=50)
-TestAlteredCluster = AlteredCluster.TestCase
-TestCompositeCluster = CompositeCluster.TestCase
-TestLongAlteration = pytest.mark.slow(LongAlteration.TestCase)
-TestLongReplacement = pytest.mark.slow(LongReplacement.TestCase)
-
-
-def test_no_other_death_is_taken_for_a_known_one() -> None:
-    replica = Replica(ReplicaKey(1, "1a"), static_voters((1, 2)))
-    resigned = RequestReceived(3, EndQuorumEpochRequest(1, 3, ()))
-    unknown = "1: the endpoints of leader 3 are not known"
-    assert _is_known(replica, resigned, unknown)
-    assert not _is_known(replace(replica, bootstrap_voters=static_voters((1, 2, 3))), resigned, unknown)
-    assert not _is_known(replica, resigned, "1: the endpoints of leader 2 are not known")
-    assert not _is_known(replica, RequestReceived(3, BeginQuorumEpochRequest(1, 3, None, ())), unknown)
-    assert not _is_known(replica, Poll(), unknown)
-    answer = ResponseReceived(3, BeginQuorumEpochResponse(1))
-    outside = "1: node 3 acknowledged the leader but is not a voter"
-    assert _is_known(replica, answer, outside)
-    assert not _is_known(replica, answer, unknown)
-    assert not _is_known(replace(replica, bootstrap_voters=static_voters((1, 2, 3))), answer, outside)
-    fetched = ResponseReceived(3, FetchResponse(1, 3))
-    no_follower = "1: a Fetch response of the current epoch reached a replica that is no Follower"
-    remembering = replace(replica, quorum_state=QuorumState(1, leader=3))
-    assert _is_known(remembering, fetched, no_follower)
-    assert not _is_known(replica, fetched, no_follower)
-    assert not _is_known(remembering, fetched, unknown)
+TestAlteredCluster = random_runs(AlteredCluster, 10, steps=50)
+TestCompositeCluster = random_runs(CompositeCluster, 10, steps=50)
+TestManyAlterations = pytest.mark.slow(random_runs(AlteredCluster, 150, steps=50))
+TestManyReplacements = pytest.mark.slow(random_runs(CompositeCluster, 150, steps=50))
 
 
 # The machines above would pass if nothing ever changed; without faults everything is reached.
 
 
-def test_alter_quorum_replaces_everybody() -> None:
+def test_alter_quorum_replaces_all_voters() -> None:
     cluster = AlteredCluster()
     cluster.boot()
-    everybody = frozenset(IDS)
-    cluster.catch_up(everybody, 5)
-    cluster.alter(1, (3,), 18, everybody)
-    cluster.election(everybody, 3, 6, 7)
-    cluster.catch_up(everybody, 10)
-    cluster.nobody_died()
-    steps = [record for record in cluster.assignments() if isinstance(record, VoterAssignment)]
-    assert steps == [
+    cluster.catch_up(EVERYBODY, 5)
+    cluster.alter(1, (3,), 18, EVERYBODY)
+    cluster.election(EVERYBODY, 3, 6)
+    cluster.catch_up(EVERYBODY, 10)
+    assert cluster.assignments() == [
+        VoterAssignment((1, 2)),
         VoterAssignment((1, 2), (3,)),
         VoterAssignment((1, 2, 3), (3,)),
         VoterAssignment((1, 3), (3,)),
@@ -290,16 +209,13 @@ def test_alter_quorum_replaces_everybody() -> None:
 def test_a_disk_is_replaced_by_adding_before_removing() -> None:
     cluster = CompositeCluster()
     cluster.boot()
-    everybody = frozenset(IDS)
-    cluster.catch_up(everybody, 6)
-    cluster.add(1, 3, 10, everybody)
+    cluster.catch_up(EVERYBODY, 6)
+    cluster.add(1, 3, 10, EVERYBODY)
     cluster.replace_disk()
-    cluster.catch_up(everybody, 10)
-    cluster.add(1, 3, 10, everybody)
-    cluster.remove(1, 3, "a", everybody)
-    cluster.catch_up(everybody, 6)
-    cluster.nobody_died()
+    cluster.catch_up(EVERYBODY, 10)
+    cluster.add(1, 3, 10, EVERYBODY)
+    cluster.remove(1, 3, "a", EVERYBODY)
+    cluster.catch_up(EVERYBODY, 6)
     sets = [record.voters.keys for _, record in cluster.committed if isinstance(record, Voters)]
-    first, second = cluster.key(1, "a"), cluster.key(2, "a")
-    old, new = cluster.key(3, "a"), cluster.key(3, "b")
+    first, second, old, new = (entry(*each).key for each in ((1,), (2,), (3,), (3, "b")))
     assert sets[-3:] == [(first, second, old), (first, second, old, new), (first, second, new)]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from kraftcheck.reference.log import EpochEnd
 from kraftcheck.reference.messages import FetchRequest
 from kraftcheck.reference.protocol import KAFKA, Protocol
-from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.voters import ReplicaKey
-from tests.reference.asking import Case, armed, ask, check, fetched, sent, table
+from tests.reference.asking import Case, ask, check, sent, table
 
 # Epoch 5 began at offset 3 and has two records.
 LEADER = "leader id=1 epoch=5 log=2@2,1@3,2@5"
@@ -47,7 +43,8 @@ CASES = [
     Case("a leader that shuts down serves no more", f"{LEADER} shutting-down", "fetch-request from=2",
          "answer error=BROKER_NOT_AVAILABLE"),
     *(
-        Case(f"replica {fetcher} may fetch", LEADER, f"fetch-request from={fetcher}", "answer records=0:2@2")
+        Case(f"replica {fetcher} may fetch", LEADER, f"fetch-request from={fetcher}",
+             "answer records=0:2@2,1@3,2@5")
         for fetcher in (2, 9, -1)
     ),
     Case("the leader may not", LEADER, "fetch-request from=1", "answer error=UNKNOWN_SERVER_ERROR"),
@@ -144,6 +141,38 @@ CASES = [
          "fetch-response from=3 error=FENCED_LEADER_EPOCH epoch=6 leader=2", "leader=2"),
     Case("an error of the leader", FOLLOWER, "fetch-response from=3 error=BROKER_NOT_AVAILABLE",
          "awaiting=none; backing off=3"),
+    # Positions: the records from there on, or where the logs diverge.
+    *(
+        Case(f"records after {words}", LEADER, f"fetch-request from=2 {words} max-wait=0",
+             f"{records}; no answer diverging; progress=1:5 2:{end} 3:? (silent)")
+        for words, records, end in (
+            ("offset=0 last-epoch=0", "answer records=0:2@2,1@3,2@5$", 0),
+            ("offset=0 last-epoch=4", "answer records=0:2@2,1@3,2@5$", 0),
+            ("offset=1 last-epoch=2", "answer records=1:1@2,1@3,2@5$", 1),
+            ("offset=2 last-epoch=2", "answer records=2:1@3,2@5$", 2),
+            ("offset=3 last-epoch=3", "answer records=3:2@5$", 3),
+            ("offset=5 last-epoch=5", "no answer records", 5),
+        )
+    ),
+    # There is no credit for a log that has diverged. The id of the fetcher is looked at where the fetch is
+    # recorded, which only a valid one is (FETCH-18): also the leader's own id is answered so.
+    *(
+        Case(f"replica {fetcher} diverges after {words}", LEADER,
+             f"fetch-request from={fetcher} {words} max-wait=0",
+             f"answer diverging={diverging}$; no answer error; no answer records; no arm timer;"
+             " contacts=none; progress=1:5 2:? (silent) 3:? (silent)")
+        for fetcher in (1, 2)
+        for words, diverging in (
+            ("offset=3 last-epoch=2", "2@2"), ("offset=4 last-epoch=4", "3@3"),
+            ("offset=3 last-epoch=1", "0@1"),  # all epochs of the leader are larger
+            ("offset=9 last-epoch=5", "5@5"),
+        )
+    ),
+    Case("an answer has at most so many batches", LEADER, "fetch-request from=2", "answer records=0:2@2$",
+         Protocol(fetch_max_batches=2)),
+    Case("an expired wait gets the answer of the arrival", CAUGHT_UP,
+         "fetch-request from=2 offset=5 last-epoch=5 hw=5 | append 7 | fetch-wait-expired from=2",
+         "reply to 2: fetch-response epoch=5 leader=1 hw=5$; parked=none"),
 ]  # fmt: skip
 
 
@@ -152,64 +181,6 @@ def test_fetch(case: Case) -> None:
     check(case)
 
 
-@pytest.mark.parametrize(
-    ("offset", "last_epoch", "diverging"),
-    [
-        (0, 0, None),
-        (0, 4, None),
-        (2, 2, None),
-        (1, 2, None),
-        (3, 3, None),
-        (5, 5, None),
-        (3, 2, EpochEnd(2, 2)),
-        (4, 4, EpochEnd(3, 3)),
-        (3, 1, EpochEnd(1, 0)),  # all epochs of the leader are larger
-        (9, 5, EpochEnd(5, 5)),
-    ],
-)
-def test_positions(offset: int, last_epoch: int, diverging: EpochEnd | None) -> None:
-    request = f"fetch-request from=2 offset={offset} last-epoch={last_epoch} max-wait=0"
-    outcome = ask(LEADER, request)
-    answer = fetched(outcome)
-    assert answer.diverging == diverging
-    assert isinstance(outcome.replica.role, Leader)
-    known = outcome.replica.role.progress[1].end_offset
-    if diverging is None:
-        assert answer.batches == tuple(b for b in outcome.replica.log.batches if b.end_offset > offset)
-        assert known == offset
-    else:
-        assert answer.batches == ()
-        assert known is None  # no credit for a log that has diverged
-        assert outcome.replica.role.contacts == ()
-        assert armed(outcome) == {}
-
-
-def test_an_answer_has_at_most_so_many_batches() -> None:
-    answer = fetched(ask(LEADER, "fetch-request from=2", Protocol(fetch_max_batches=2)))
-    assert [batch.base_offset for batch in answer.batches] == [0, 1]
-
-
-def test_an_expired_wait_gets_the_answer_of_the_arrival() -> None:
-    leader = f"{LEADER} hw=5 progress=2:5"
-    waiting = ask(leader, "fetch-request from=2 offset=5 last-epoch=5 hw=5").replica
-    prepared = waiting.parked[0].response
-    later = ask(waiting, "append 7").replica
-    outcome = ask(later, "fetch-wait-expired from=2")
-    assert fetched(outcome) == prepared
-    assert outcome.replica.parked == ()
-
-
-@pytest.mark.parametrize(("offset", "last_epoch"), [(3, 2), (4, 4), (3, 1), (9, 5)])
-def test_even_the_id_of_the_leader_is_first_answered_where_the_logs_diverge(
-    offset: int, last_epoch: int
-) -> None:
-    """The id is looked at where the fetch is recorded, which only a valid one is (FETCH-18)."""
-    words = f"offset={offset} last-epoch={last_epoch} max-wait=0"
-    found = [fetched(ask(LEADER, f"fetch-request from={fetcher} {words}")) for fetcher in (1, 2)]
-    assert found[0] == found[1]
-    assert found[0].diverging is not None
-
-
-def test_what_a_follower_asks_for() -> None:
+def test_a_request() -> None:
     request = sent(ask("follower id=1 epoch=5 leader=3 log=2@2,1@4 hw=2", "poll"))[3]
     assert request == FetchRequest(5, ReplicaKey(1), 3, 4, 2, KAFKA.fetch_max_wait_ms)

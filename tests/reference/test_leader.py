@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,11 +11,11 @@ from kraftcheck.reference.effects import AppendBatch, HighWatermark
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, LeaderChange, Value
 from kraftcheck.reference.protocol import KAFKA, Protocol
-from kraftcheck.reference.replica import Leader, Progress, Replica
+from kraftcheck.reference.replica import Leader, Progress
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import Work
 from kraftcheck.systems.kraft.text import parse_replica
-from tests.reference.asking import Case, ask, check, of_kind, table
+from tests.reference.asking import Case, after, ask, check, of_kind, table
 
 
 def expected_high_watermark(ends: list[int | None], start: int, current: int | None) -> int | None:
@@ -146,36 +147,30 @@ def test_leader(case: Case) -> None:
 def test_batches() -> None:
     opened = ask("leader id=1 epoch=5 log=2@3 granting=1,2", "poll")
     assert of_kind(opened, AppendBatch) == [AppendBatch(Batch(2, 5, (LeaderChange(1, (1, 2, 3), (1, 2)),)))]
-    lingering = ask(LEADER, "append 7,8").replica
-    appended = ask(lingering, "poll expired=linger")
+    appended = ask(after(LEADER, "append 7,8"), "poll expired=linger")
     assert of_kind(appended, AppendBatch) == [AppendBatch(Batch(1, 5, (Value(7), Value(8))))]
 
 
-# Times (KIP-836).
+TWO, NINE = ReplicaKey(2), ReplicaKey(9)
+BEHIND = "fetch-request from={} offset=1 last-epoch=5 {}"
+AT_END = "fetch-request from={} offset=2 last-epoch=5 {}"
+#: Behind the leader now, but at what the leader had at the previous fetch.
+ONE_BEHIND = "append 7 | poll expired=linger | fetch-request from={} offset=2 last-epoch=5 {}"
 
 
-def known(replica: Replica, source: int) -> Progress:
-    """What a leader knows of another replica."""
-    assert isinstance(replica.role, Leader)
-    (entry,) = (each for each in (*replica.role.progress, *replica.role.observers) if each.id == source)
-    return entry
-
-
-def test_times_of_a_voter() -> None:
-    behind = ask("leader id=1 epoch=5 log=2@5", "fetch-request from=2 offset=1 last-epoch=5 now=100").replica
-    assert known(behind, 2) == Progress(ReplicaKey(2), 1, True, 100, 2, None)
-    caught_up = ask(behind, "fetch-request from=2 offset=2 last-epoch=5 now=200").replica
-    assert known(caught_up, 2) == Progress(ReplicaKey(2), 2, True, 200, 2, 200, True)
-    appended = ask(ask(caught_up, "append 7").replica, "poll expired=linger").replica
-    # Behind the leader now, but at what the leader had at the previous fetch.
-    again = ask(appended, "fetch-request from=2 offset=2 last-epoch=5 now=300").replica
-    assert known(again, 2) == Progress(ReplicaKey(2), 2, True, 300, 3, 200, True)
-
-
-def test_a_leader_knows_which_replica_has_caught_up_without_a_clock() -> None:
-    behind = ask("leader id=1 epoch=5 log=2@5", "fetch-request from=9 offset=1 last-epoch=5").replica
-    assert known(behind, 9) == Progress(ReplicaKey(9), 1, True, None, 2)
-    appended = ask(ask(behind, "append 7").replica, "poll expired=linger").replica
-    # Behind the leader still, but at what the leader had at the previous fetch.
-    again = ask(appended, "fetch-request from=9 offset=2 last-epoch=5").replica
-    assert known(again, 9) == Progress(ReplicaKey(9), 2, True, None, 3, caught_up=True)
+@pytest.mark.parametrize(
+    ("source", "events", "known"),
+    [
+        # Times of KIP-836, and what a leader knows of a replica without a clock.
+        (2, [(BEHIND, "now=100")], Progress(TWO, 1, True, 100, 2, None)),
+        (2, [(AT_END, "now=200")], Progress(TWO, 2, True, 200, 2, 200, True)),
+        (2, [(AT_END, "now=200"), (ONE_BEHIND, "now=300")], Progress(TWO, 2, True, 300, 3, 200, True)),
+        (9, [(BEHIND, "")], Progress(NINE, 1, True, None, 2)),
+        (9, [(BEHIND, ""), (ONE_BEHIND, "")], Progress(NINE, 2, True, None, 3, caught_up=True)),
+    ],
+)
+def test_progress(source: int, events: list[tuple[str, str]], known: Progress) -> None:
+    fetches = " | ".join(event.format(source, now) for event, now in events)
+    role = after("leader id=1 epoch=5 log=2@5", fetches).role
+    assert isinstance(role, Leader)
+    assert known in (*role.progress, *role.observers)

@@ -22,14 +22,14 @@ from kraftcheck.reference.log import (
 )
 from kraftcheck.reference.replica import QuorumState
 from kraftcheck.reference.voters import static_voters
+from kraftcheck.systems.kraft.text import parse_replica
 
+EMPTY = Log()
 #: Epochs of the records, one batch per inner list: what a history of leaders may leave behind.
 Histories = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3)), max_size=5)
 
 
-def build(history: list[tuple[int, int]]) -> Log:
-    log = Log()
-    epoch = 1
+def build(history: list[tuple[int, int]], log: Log = EMPTY, epoch: int = 1) -> Log:
     for step, size in history:
         epoch += step
         values = tuple(Value(log.end_offset + n) for n in range(size))
@@ -55,37 +55,26 @@ def naive_end_for_epoch(epochs: list[int], epoch: int) -> EpochEnd:
     return EpochEnd(largest, end)
 
 
-@given(LOGS)
-def test_ends_and_epochs(log: Log) -> None:
+@given(LOGS, ANY_OFFSET, ANY_EPOCH, st.none() | st.integers(1, 3))
+def test_the_log_answers_as_the_model(log: Log, offset: int, epoch: int, limit: int | None) -> None:
     epochs = epochs_of(log)
-    assert log.end_offset == len(epochs)
-    assert log.last_epoch == (epochs[-1] if epochs else 0)
-    firsts = {epoch: epochs.index(epoch) for epoch in epochs}
-    assert log.epoch_starts == tuple(EpochStart(epoch, offset) for epoch, offset in firsts.items())
-
-
-@given(LOGS, ANY_EPOCH)
-def test_where_an_epoch_ends(log: Log, epoch: int) -> None:
-    assert logs.end_offset_for_epoch(log, epoch) == naive_end_for_epoch(epochs_of(log), epoch)
-
-
-@given(LOGS, ANY_OFFSET, ANY_EPOCH)
-def test_a_position_is_valid_where_a_prefix_could_end(log: Log, offset: int, epoch: int) -> None:
-    epochs = epochs_of(log)
-    if offset == 0:
-        expected = True
-    elif epoch == 0:
-        expected = offset <= naive_end_for_epoch(epochs, 0).offset
-    else:
-        expected = epoch in epochs and offset <= naive_end_for_epoch(epochs, epoch).offset
-    assert logs.is_valid_position(log, offset, epoch) == expected
-
-
-@given(LOGS, ANY_OFFSET)
-def test_truncation_keeps_whole_batches(log: Log, offset: int) -> None:
+    last = epochs[-1] if epochs else 0
+    assert (log.end_offset, log.last_epoch) == (len(epochs), last)
+    firsts = {each: epochs.index(each) for each in epochs}
+    assert log.epoch_starts == tuple(EpochStart(each, first) for each, first in firsts.items())
+    ends = naive_end_for_epoch(epochs, epoch)
+    assert logs.end_offset_for_epoch(log, epoch) == ends
+    # A position is valid where a prefix could end.
+    possible = offset == 0 or ((epoch == 0 or epoch in epochs) and offset <= ends.offset)
+    assert logs.is_valid_position(log, offset, epoch) == possible
+    # Epochs are compared first.
+    newer = epoch > last or (epoch == last and offset >= log.end_offset)
+    assert logs.is_up_to_date(epoch, offset, log) == newer
+    found = logs.batches_from(log, offset, limit)
+    assert found == tuple(batch for batch in log.batches if batch.end_offset > offset)[:limit]
+    # Truncation keeps whole batches.
     cut = logs.truncate(log, offset)
-    kept = [batch for batch in log.batches if batch.end_offset <= offset]
-    assert cut.batches == tuple(kept)
+    assert cut.batches == tuple(batch for batch in log.batches if batch.end_offset <= offset)
     assert all(start.offset < offset for start in cut.epoch_starts)
 
 
@@ -96,20 +85,9 @@ def test_truncation_at_a_batch_is_as_if_the_rest_had_never_been(log: Log, data: 
     assert logs.truncate(log, offset) == logs.log_of(log.batches[:count])
 
 
-@given(LOGS, ANY_OFFSET, st.none() | st.integers(1, 3))
-def test_reading_from_an_offset(log: Log, offset: int, limit: int | None) -> None:
-    found = logs.batches_from(log, offset, limit)
-    assert found == tuple(batch for batch in log.batches if batch.end_offset > offset)[:limit]
-
-
 def branch(log: Log, history: list[tuple[int, int]], parity: int) -> Log:
     """``log`` continued by leaders of its own: no epoch of one branch is an epoch of the other."""
-    epoch = 2 * log.last_epoch + parity
-    for step, size in history:
-        epoch += 2 * step
-        values = tuple(Value(log.end_offset + n) for n in range(size))
-        log = logs.append(log, Batch(log.end_offset, epoch, values))
-    return log
+    return build([(2 * step, size) for step, size in history], log, 2 * log.last_epoch + parity)
 
 
 @given(Histories, Histories, Histories)
@@ -132,28 +110,17 @@ def test_reconciliation_ends_at_what_both_logs_share(
 
 
 @pytest.mark.parametrize(
-    ("local", "leader_end", "expected"),
+    ("leader_end", "expected"),
     [
-        ("2@1,3@3", EpochEnd(0, 1), 1),  # the leader knows no such epoch: as far as it says
-        ("2@1,3@3", EpochEnd(0, 9), 5),
-        ("2@1,3@3", EpochEnd(3, 4), 4),  # both know the epoch: the shorter end
-        ("2@1,3@3", EpochEnd(3, 9), 5),
-        ("2@1,3@3", EpochEnd(2, 9), 2),  # only the leader knows it: where the one before ends here
+        (EpochEnd(0, 1), 1),  # the leader knows no such epoch: as far as it says
+        (EpochEnd(0, 9), 5),
+        (EpochEnd(3, 4), 4),  # both know the epoch: the shorter end
+        (EpochEnd(3, 9), 5),
+        (EpochEnd(2, 9), 2),  # only the leader knows it: where the one before ends here
     ],
 )
-def test_truncation_offsets(local: str, leader_end: EpochEnd, expected: int) -> None:
-    history = [tuple(map(int, part.split("@"))) for part in local.split(",")]
-    log = Log()
-    for count, epoch in history:
-        for _ in range(count):
-            log = logs.append(log, Batch(log.end_offset, epoch, (Value(0),)))
-    assert logs.truncation_offset(log, leader_end) == expected
-
-
-@given(LOGS, ANY_EPOCH, ANY_OFFSET)
-def test_up_to_date_compares_epochs_first(log: Log, last_epoch: int, end: int) -> None:
-    expected = last_epoch > log.last_epoch or (last_epoch == log.last_epoch and end >= log.end_offset)
-    assert logs.is_up_to_date(last_epoch, end, log) == expected
+def test_truncation_offsets(leader_end: EpochEnd, expected: int) -> None:
+    assert logs.truncation_offset(parse_replica("unattached log=2@1,3@3").log, leader_end) == expected
 
 
 def test_an_epoch_may_begin_before_its_first_record() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kraftcheck.query.ask import expecting_answer
@@ -21,32 +21,36 @@ from kraftcheck.reference.voters import ReplicaKey, matches
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.possible import problems
 from kraftcheck.systems.kraft.text import parse_event, parse_replica
+from tests.examples import examples
 
 PROTOCOLS = [KAFKA, KIP996, Protocol(state_machine=StateMachine.PRE_KIP996)]
 
 LOGS = ["none", "2@2,2@3", "1@2,[2]@3", "2@2,0@4"]
 
 
+#: The words of a replica, by the roles that they are for; ``None``: all.
+WORDS_OF_REPLICAS: list[tuple[str | None, list[str]]] = [
+    (None, ["id=1", "id=1/A", "id=7"]),
+    (None, [f"voters={voters}" for voters in ("1,2,3", "1", "1/A,2/B,3/C", "1,2", "2,3,4")]),
+    (None, [f"log={log}" for log in (*LOGS, "2@2,1@3,1@5")]),
+    ("unattached prospective follower", [f"leader={leader}" for leader in ("none", "2", "3", "9")]),
+    ("unattached prospective follower", [f"voted={voted}" for voted in ("none", "1", "2", "2/B")]),
+    ("prospective candidate", ["", "rejected=2", "rejected=2,3"]),
+    ("leader", ["", "progress=2:1", "progress=2:4,3:4", "resign-requested"]),
+    (None, ["", "awaiting=2,3", "backoff=2", "awaiting=3 backoff=2"]),
+    (None, ["", "parked=2:1", "parked=2:1,9:0:4"]),
+    (None, ["", "shutting-down", "broker", "next-correlation=3"]),
+    (None, ["", "hw=0", "hw=1", "hw=3"]),
+    (None, ["", "kraft=1"]),
+]
+
+
 @st.composite
 def replicas(draw: st.DrawFn) -> Replica:
     head = draw(st.sampled_from(["unattached", "prospective", "candidate", "leader", "follower", "resigned"]))
-    words = [head, f"id={draw(st.sampled_from(['1', '1/A', '7']))}", "epoch=5"]
-    words.append(f"voters={draw(st.sampled_from(['1,2,3', '1', '1/A,2/B,3/C', '1,2', '2,3,4']))}")
-    words.append(f"log={draw(st.sampled_from([*LOGS, '2@2,1@3,1@5']))}")
-    if head in ("unattached", "prospective", "follower"):
-        words.append(f"leader={draw(st.sampled_from(['none', '2', '3', '9']))}")
-        words.append(f"voted={draw(st.sampled_from(['none', '1', '2', '2/B']))}")
-    if head in ("prospective", "candidate"):
-        words.append(draw(st.sampled_from(["", "rejected=2", "rejected=2,3"])))
-    if head == "leader":
-        words.append(draw(st.sampled_from(["", "progress=2:1", "progress=2:4,3:4", "resign-requested"])))
-    words.append(draw(st.sampled_from(["", "awaiting=2,3", "backoff=2", "awaiting=3 backoff=2"])))
-    words.append(draw(st.sampled_from(["", "parked=2:1", "parked=2:1,9:0:4"])))
-    words.append(draw(st.sampled_from(["", "shutting-down", "broker", "next-correlation=3"])))
-    words.append(draw(st.sampled_from(["", "hw=0", "hw=1", "hw=3"])))
-    words.append(draw(st.sampled_from(["", "kraft=1"])))
+    words = [draw(st.sampled_from(each)) for of, each in WORDS_OF_REPLICAS if of is None or head in of]
     try:
-        replica = parse_replica(" ".join(words))
+        replica = parse_replica(" ".join([head, "epoch=5", *words]))
     except InputError:
         assume(False)
         raise
@@ -109,13 +113,13 @@ WORDS: dict[str, list[str]] = {
 def happenings(draw: st.DrawFn) -> tuple[Replica, Event]:
     replica = draw(replicas())
     template = draw(st.sampled_from(EVENTS))
-    words: dict[str, Any] = {name: draw(st.sampled_from(values)) for name, values in WORDS.items()}
+    words = {name: draw(st.sampled_from(WORDS[name])) for name in re.findall(r"{(\w+)}", template)}
     event = parse_event(template.format(**words), replica)
     return expecting_answer(replica, event), event
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(600)
 @given(happenings(), st.sampled_from(PROTOCOLS))
 def test_a_step_never_raises_and_leaves_a_replica_that_can_be(
     happening: tuple[Replica, Event], protocol: Protocol
@@ -131,7 +135,7 @@ def test_a_step_never_raises_and_leaves_a_replica_that_can_be(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(400)
 @given(happenings(), st.sampled_from(PROTOCOLS))
 def test_the_disk_holds_what_the_replica_shows(happening: tuple[Replica, Event], protocol: Protocol) -> None:
     """Once every effect has happened, a restart finds the epoch, the vote and the records of the replica."""
@@ -151,7 +155,7 @@ def test_the_disk_holds_what_the_replica_shows(happening: tuple[Replica, Event],
         assert lose_power(disk).log.batches == disk.log.batches
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200)
 @given(
     st.sampled_from(["1", "1/A", "7"]),
     st.sampled_from(LOGS),

@@ -8,18 +8,15 @@ import pytest
 
 from kraftcheck.reference import transitions
 from kraftcheck.reference.log import LeaderChange
-from kraftcheck.reference.protocol import KAFKA, CandidateLoss, ProspectiveTimer, Protocol, StateMachine
-from kraftcheck.reference.replica import Follower, Leader, QuorumState, Resigned
+from kraftcheck.reference.protocol import KAFKA, Protocol, StateMachine
+from kraftcheck.reference.replica import Follower, Leader
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import ProcessExited, Work
 from kraftcheck.systems.kraft.text import parse_replica
-from tests.reference.asking import Case, ask, check, persisted, table
+from tests.reference.asking import Case, ask, check, table
 
 ANY = ["unattached", "prospective", "candidate", "leader", "follower leader=3", "resigned"]
 BEFORE_KIP996 = Protocol(state_machine=StateMachine.PRE_KIP996)
-FRESH = Protocol(prospective_timer=ProspectiveTimer.FRESH)
-BACKING_OFF = Protocol(candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF)
-WITHOUT_CHECK_QUORUM = Protocol(check_quorum=False)
 
 REMAINING = "arm timer election: what is left of the election timer"
 ELECTION = "arm timer election: election timeout"
@@ -121,20 +118,18 @@ CASES = [
             ("prospective leader=3", "Follower", "3", FETCH),
         )
     ),
-    Case("a prospective that times out with a fresh timer", "prospective id=1 epoch=5",
-         "poll expired=election", f"only {ELECTION}", FRESH),
     # Candidates.
     Case("a lost candidate waits for its timer", "candidate id=1 epoch=5 rejected=2",
          "vote-response from=3", "no arm timer"),
     Case("and sends nothing", "candidate id=1 epoch=5 rejected=2,3", "poll", "nothing"),
-    Case("or backs off", "candidate id=1 epoch=5 rejected=2", "vote-response from=3",
-         "only arm timer election: random exponential election back-off", BACKING_OFF),
     # The vote for itself is not stored any more.
     Case("a candidate becomes leader", "candidate id=1 epoch=5 log=2@3 hw=1 parked=none",
          "vote-response from=2 granted",
          "Leader 5; leader=1; voted=none; high watermark=none; epoch start=2; granting voters=1,2;"
          " end offset=2; log=2@3,0@5; arm timer check-quorum: 1.5 times the fetch timeout;"
          " arm timer begin-quorum-epoch: no time at all"),
+    Case("an only voter wins at once", "unattached id=1 voters=1 epoch=5", "poll expired=election",
+         "Leader 6; persist epoch=6 leader=none voted=1; persist epoch=6 leader=1 voted=none"),
     # Leaders.
     *(
         Case(f"{leader} resigns by {event}",
@@ -148,8 +143,6 @@ CASES = [
     ),
     Case("an only voter does not resign for lack of fetches", "leader id=1 voters=1 log=1@1",
          "poll expired=check-quorum", "Leader 1"),
-    Case("without check-quorum no leader does", "leader id=1 log=1@1", "poll expired=check-quorum",
-         "Leader 1", WITHOUT_CHECK_QUORUM),
     Case("a resigned replica leaves in the next epoch", "resigned id=1 epoch=5", "poll expired=election",
          f"Unattached 6; leader=none; voted=none; only {REMAINING}"),
 ]  # fmt: skip
@@ -160,19 +153,10 @@ def test_transition(case: Case) -> None:
     check(case)
 
 
-def test_an_only_voter_wins_at_once() -> None:
-    outcome = ask("unattached id=1 voters=1 epoch=5", "poll expired=election")
-    assert isinstance(outcome.replica.role, Leader)
-    assert persisted(outcome) == (QuorumState(6, None, ReplicaKey(1)), QuorumState(6, 1))
-
-
-def test_exact_roles() -> None:
+def test_the_record_that_opens_an_epoch() -> None:
     leader = ask("candidate id=1 epoch=5 log=2@3", "vote-response from=2 granted").replica
     assert isinstance(leader.role, Leader)
     assert leader.role.pending == ((LeaderChange(1, (1, 2, 3), (1, 2)),),)
-    assert leader.log.last_epoch == 5
-    resigned = ask("leader shutting-down id=1 log=2@3,2@5 progress=2:2,3:4 hw=4", "poll").replica
-    assert resigned.role == Resigned((2, 3), (ReplicaKey(3), ReplicaKey(2)))
 
 
 # What each transition refuses, whichever caller it has.

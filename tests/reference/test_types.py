@@ -54,7 +54,11 @@ def _without_meaning(declared: Any) -> bool:
     return is_class and not known and kind not in (bool, NoneType)
 
 
-@pytest.mark.parametrize("package", [reference, brokers, kraft], ids=lambda package: package.__name__)
+#: The systems take half a second to import.
+PACKAGES = [reference, brokers, pytest.param(kraft, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_every_field_says_what_it_means(package: Any) -> None:
     values = _values(package)
     assert len(values) > 15

@@ -3,66 +3,51 @@
 from __future__ import annotations
 
 import typing
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck import spec
-from kraftcheck.query.ask import expecting_answer
+from kraftcheck.reference import messages
 from kraftcheck.reference.authorization import NEEDED, Operation, refuse
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import ResponseReceived
-from kraftcheck.reference.frozen import Frozen, field_defaults, field_types
-from kraftcheck.reference.log import SnapshotId
-from kraftcheck.reference.messages import (
-    HIGH_WATERMARK_NOT_SUPPORTED,
-    AddRaftVoterRequest,
-    AlterQuorumRequest,
-    ApiVersionsRequest,
-    BeginQuorumEpochRequest,
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    FindQuorumRequest,
-    Message,
-    RemoveRaftVoterRequest,
-    ReplicaDescription,
-    Request,
-    UpdateRaftVoterRequest,
-    VoteRequest,
-    VoteResponse,
-)
-from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.step import Outcome, step
+from kraftcheck.reference.events import RequestReceived, ResponseReceived
+from kraftcheck.reference.frozen import Frozen, field_defaults, field_types, replace
+from kraftcheck.reference.messages import FetchResponse, Message, Request, VoteRequest
 from kraftcheck.reference.versions import RANGES, at_version, send
-from kraftcheck.reference.voters import Endpoint, ReplicaKey
-from kraftcheck.systems.kraft.text import parse_replica
-from tests.reference.asking import ask, role, sent
+from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kraft.text import parse_event, parse_replica
+from tests.reference.asking import Case, ask, check, sent, table
 
-KEY, PEER = ReplicaKey(1, "A"), ReplicaKey(2, "B")
-ENDPOINTS = (Endpoint("CONTROLLER", "node-1", 9093),)
-PRE_VOTE = VoteRequest(5, KEY, PEER, 3, 9, True)
-VOTE = VoteRequest(5, KEY, PEER, 3, 9, False)
-REQUESTS: dict[str, Request] = {
-    "pre-vote": PRE_VOTE,
-    "vote": VOTE,
-    "begin": BeginQuorumEpochRequest(5, 1, PEER, ENDPOINTS),
-    "end": EndQuorumEpochRequest(5, 1, (PEER,), ENDPOINTS),
-    "fetch": FetchRequest(5, KEY, 9, 3, 7, 500),
-    "fetch-snapshot": FetchSnapshotRequest(5, KEY, SnapshotId(9, 3), 0, 100),
-    "add": AddRaftVoterRequest(KEY, ENDPOINTS, False),
-    "remove": RemoveRaftVoterRequest(KEY),
-    "update": UpdateRaftVoterRequest(5, KEY, ENDPOINTS, 0, 1),
-    "api-versions": ApiVersionsRequest(),
-    "describe": DescribeQuorumRequest(),
-    "alter": AlterQuorumRequest((1, 2)),
-    "find": FindQuorumRequest(KEY, ENDPOINTS),
+
+def _request(words: str) -> Request:
+    event = parse_event(
+        f"{words} source=2" if " from=" in words else f"{words} from=2", parse_replica("unattached")
+    )
+    assert isinstance(event, RequestReceived)
+    return event.request
+
+
+REQUESTS = {
+    "pre-vote": _request("vote-request from=1/A epoch=5 last=9@3 to=2/B pre-vote"),
+    "vote": _request("vote-request from=1/A epoch=5 last=9@3 to=2/B"),
+    "begin": _request("begin-quorum-epoch-request from=1 epoch=5 to=2/B"),
+    "end": _request(
+        "end-quorum-epoch-request from=1 epoch=5 successors=2/B endpoints=CONTROLLER://node-1:9093"
+    ),
+    "fetch": _request("fetch-request from=1/A epoch=5 offset=9 last-epoch=3 hw=7"),
+    "fetch-snapshot": _request("fetch-snapshot-request from=1/A epoch=5 snapshot=9@3 max-bytes=100"),
+    "add": _request("add-raft-voter-request voter=1/A ack-when-appended"),
+    "remove": _request("remove-raft-voter-request voter=1/A"),
+    "update": _request("update-raft-voter-request from=1/A epoch=5"),
+    "api-versions": _request("api-versions-request"),
+    "describe": _request("describe-quorum-request"),
+    "alter": _request("alter-quorum-request target=1,2"),
+    "find": _request("find-quorum-request from=1/A"),
 }
+PRE_VOTE, VOTE = REQUESTS["pre-vote"], REQUESTS["vote"]
+assert isinstance(VOTE, VoteRequest)
 
 
 # Versions.
@@ -72,7 +57,7 @@ REQUESTS: dict[str, Request] = {
 def test_the_newest_version_is_that_of_the_schema(kind: type[Frozen]) -> None:
     schema = spec.load().messages.get(f"{kind.__name__.removesuffix('Request')} request")
     if schema is None:
-        assert kind is ApiVersionsRequest
+        assert kind is messages.ApiVersionsRequest
         return
     assert RANGES[kind][1] == int(schema.versions.rpartition("-")[2])
 
@@ -115,39 +100,27 @@ def test_versions_are_chosen_peer_by_peer() -> None:
     assert send(VOTE, (0, 1)).rules == ("VOTE-27",)
 
 
-def test_what_older_versions_of_a_vote_show() -> None:
-    assert at_version(PRE_VOTE, 1) is None
-    assert at_version(VOTE, 1) == VOTE
-    assert at_version(VOTE, 0) == VoteRequest(5, ReplicaKey(1), None, 3, 9, False)
+KEY = ReplicaKey(1)
+FETCH, ADD = REQUESTS["fetch"], REQUESTS["add"]
+WITHOUT_MARK = replace(FETCH, high_watermark=messages.HIGH_WATERMARK_NOT_SUPPORTED)
+ADD_AFTER_COMMIT = replace(ADD, ack_when_committed=True)
+ANSWER = FetchResponse(5, 1, leader_endpoints=parse_replica("leader id=1").endpoints)
+REPLICA = messages.ReplicaDescription(ReplicaKey(1, "A"), 9, 100, 90)
+DESCRIPTION = messages.DescribeQuorumResponse(5, 1, 9, (REPLICA,))
+SHOWN = [
+    (PRE_VOTE, 1, None), (VOTE, 1, VOTE), (VOTE, 0, replace(VOTE, candidate=KEY, voter=None)),
+    (FETCH, 17, WITHOUT_MARK), (FETCH, 12, replace(WITHOUT_MARK, replica=KEY)),
+    (ANSWER, 17, ANSWER), (ANSWER, 16, FetchResponse(5, 1)),
+    # An old leader cannot be asked to answer before the commit.
+    (ADD, 0, None), (ADD_AFTER_COMMIT, 0, ADD_AFTER_COMMIT),
+    (DESCRIPTION, 1, replace(DESCRIPTION, voters=(replace(REPLICA, key=KEY),))),
+    (DESCRIPTION, 0, replace(DESCRIPTION, voters=(messages.ReplicaDescription(KEY, 9),))),
+]  # fmt: skip
 
 
-def test_what_older_versions_of_a_fetch_show() -> None:
-    shown = at_version(REQUESTS["fetch"], 17)
-    assert isinstance(shown, FetchRequest)
-    assert shown.high_watermark == HIGH_WATERMARK_NOT_SUPPORTED
-    shown = at_version(REQUESTS["fetch"], 12)
-    assert isinstance(shown, FetchRequest)
-    assert shown.replica == ReplicaKey(1)
-    answer = FetchResponse(5, 1, leader_endpoints=ENDPOINTS)
-    assert (at_version(answer, 16), at_version(answer, 17)) == (FetchResponse(5, 1), answer)
-
-
-def test_an_old_leader_cannot_be_asked_to_answer_before_the_commit() -> None:
-    assert send(REQUESTS["add"], (0, 0)).version is None
-    assert send(AddRaftVoterRequest(KEY, ENDPOINTS), (0, 0)).version == 0
-
-
-def test_what_older_versions_of_a_description_show() -> None:
-    answer = DescribeQuorumResponse(5, 1, 9, (ReplicaDescription(KEY, 9, 100, 90),))
-    (shown,) = _voters(at_version(answer, 1))
-    assert shown == ReplicaDescription(ReplicaKey(1), 9, 100, 90)
-    (shown,) = _voters(at_version(answer, 0))
-    assert shown == ReplicaDescription(ReplicaKey(1), 9)
-
-
-def _voters(answer: DescribeQuorumResponse | None) -> tuple[ReplicaDescription, ...]:
-    assert answer is not None
-    return answer.voters
+@pytest.mark.parametrize(("message", "version", "shown"), SHOWN)
+def test_what_older_versions_show(message: Message, version: int, shown: Message | None) -> None:
+    assert at_version(message, version) == shown
 
 
 def test_what_is_no_message_has_no_versions() -> None:
@@ -170,43 +143,58 @@ SENDERS = {
 }
 
 
-def _refused(name: str, answer: Any) -> Outcome:
-    event = ResponseReceived(2, answer)
-    return step(KAFKA, expecting_answer(parse_replica(SENDERS[name]), event), event)
+def _unsupported(name: str) -> ResponseReceived:
+    """The answer of the network layer of the sender."""
+    answer = send(REQUESTS[name], (0, 1) if name == "pre-vote" else None).answer
+    assert answer is not None
+    return ResponseReceived(2, answer)
 
 
-def _avoided(outcome: Outcome) -> list[int]:
-    return [known.node for known in outcome.replica.connections if not known.awaiting]
+def _refusal(name: str) -> ResponseReceived:
+    """The answer to a sender that may do nothing."""
+    refusal = refuse(REQUESTS[name], ())
+    assert refusal is not None
+    return ResponseReceived(2, refusal.answer)
 
 
-def test_one_old_voter_makes_a_prospective_a_candidate_at_once() -> None:
-    outcome = _refused("pre-vote", send(PRE_VOTE, (0, 1)).answer)
-    assert role(outcome) == "Candidate"
-    assert "PREVOTE-18" in outcome.rules
-    following = ask(outcome.replica, "poll")
-    assert all(isinstance(each, VoteRequest) and not each.pre_vote for each in sent(following).values())
+CHANGES = ("add", "remove", "update")
+BACKS_OFF = "no exits; no transition; awaiting=none; backing off=2"
+CASES = [
+    Case("one old voter makes a prospective candidate at once", SENDERS["pre-vote"], _unsupported("pre-vote"),
+         "Candidate 6; PREVOTE-18"),
+    *(
+        Case(f"any other sender backs off: {name}", SENDERS[name], _unsupported(name), f"{BACKS_OFF}; RESP-1")
+        for name in SENDERS
+        if name not in ("pre-vote", "update")
+    ),
+    # UpdateRaftVoter has one error, and the answer of the network layer has no epoch.
+    Case("a voter takes it for a stale answer", SENDERS["update"], _unsupported("update"),
+         "nothing; otherwise unchanged; backing off=none; RESP-7; EPOCH-5; RESP-2"),
+    # An answer of the leader itself, in its epoch.
+    Case("a leader that cannot update voters is not asked again", SENDERS["update"],
+         "update-raft-voter-response from=2 error=UNSUPPORTED_VERSION", "UPDATE-7"),
+    # RESP-10.
+    *(
+        Case(f"a replica that may not ask exits: {name}", SENDERS[name], _refusal(name), "exits; RESP-1")
+        for name in SENDERS
+        if name not in CHANGES
+    ),
+    *(
+        Case(f"but not one that asks for a change of the voters: {name}", SENDERS[name], _refusal(name), then)
+        for name, then in zip(CHANGES, (BACKS_OFF, BACKS_OFF, "no exits; backing off=none"), strict=True)
+    ),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in SENDERS if name not in ("pre-vote", "update")])
-def test_any_other_sender_backs_off(name: str) -> None:
-    outcome = _refused(name, send(REQUESTS[name], None).answer)
-    assert _avoided(outcome) == [2]
-    assert "RESP-1" in outcome.rules
-    assert role(outcome) == role(_refused(name, send(REQUESTS[name], None).answer))
+@table(CASES)
+def test_answer_of_the_network_layer(case: Case) -> None:
+    check(case)
 
 
-def test_a_voter_takes_it_for_a_stale_answer() -> None:
-    """UpdateRaftVoter has one error, and the answer of the network layer has no epoch."""
-    outcome = _refused("update", send(REQUESTS["update"], None).answer)
-    assert outcome.replica.role == parse_replica(SENDERS["update"]).role
-    assert _avoided(outcome) == []
-    assert outcome.rules == ("RESP-7", "EPOCH-5", "RESP-2")
-
-
-def test_a_leader_that_cannot_update_voters_is_not_asked_again() -> None:
-    """An answer of the leader itself, in its epoch."""
-    outcome = ask(SENDERS["update"], "update-raft-voter-response from=2 error=UNSUPPORTED_VERSION")
-    assert "UPDATE-7" in outcome.rules
+def test_a_candidate_asks_for_votes_then() -> None:
+    candidate = ask(SENDERS["pre-vote"], _unsupported("pre-vote")).replica
+    requests = sent(ask(candidate, "poll")).values()
+    assert requests and all(isinstance(each, VoteRequest) and not each.pre_vote for each in requests)
 
 
 # Permissions.
@@ -226,32 +214,8 @@ def test_a_request_needs_its_operation_and_no_other(name: str) -> None:
 
 
 def test_who_needs_what() -> None:
-    assert NEEDED[DescribeQuorumRequest] is Operation.DESCRIBE
-    assert NEEDED[AddRaftVoterRequest] is NEEDED[RemoveRaftVoterRequest] is Operation.ALTER
-    assert NEEDED[UpdateRaftVoterRequest] is Operation.CLUSTER_ACTION
-    assert NEEDED[AlterQuorumRequest] is Operation.ALTER
-    assert set(RANGES) - set(NEEDED) == {ApiVersionsRequest}
-
-
-def _refusal(request: Any) -> Any:
-    """The answer to a sender that may do nothing."""
-    refusal = refuse(request, ())
-    assert refusal is not None
-    return refusal.answer
-
-
-@pytest.mark.parametrize("name", [name for name in SENDERS if name not in ("add", "remove", "update")])
-def test_a_replica_that_may_not_ask_dies(name: str) -> None:
-    """RESP-10, RESP-1."""
-    outcome = _refused(name, _refusal(REQUESTS[name]))
-    assert outcome.fatal is not None
-    assert "RESP-1" in outcome.rules
-    assert isinstance(_refusal(VOTE), VoteResponse)
-
-
-@pytest.mark.parametrize(("name", "avoided"), [("add", [2]), ("remove", [2]), ("update", [])])
-def test_but_not_one_that_asks_for_a_change_of_the_voters(name: str, avoided: list[int]) -> None:
-    """RESP-10."""
-    outcome = _refused(name, _refusal(REQUESTS[name]))
-    assert outcome.fatal is None
-    assert _avoided(outcome) == avoided
+    assert NEEDED[messages.DescribeQuorumRequest] is Operation.DESCRIBE
+    assert NEEDED[messages.AddRaftVoterRequest] is NEEDED[messages.RemoveRaftVoterRequest] is Operation.ALTER
+    assert NEEDED[messages.UpdateRaftVoterRequest] is Operation.CLUSTER_ACTION
+    assert NEEDED[messages.AlterQuorumRequest] is Operation.ALTER
+    assert set(RANGES) - set(NEEDED) == {messages.ApiVersionsRequest}

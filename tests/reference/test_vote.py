@@ -9,37 +9,21 @@ from tests.reference.asking import Case, check, table
 LOG = "epoch=5 log=2@2,2@3"
 BEHIND, SHORTER, EQUAL, LONGER, NEWER = "9@2", "3@3", "4@3", "5@3", "1@4"
 
+# How a state decides a pre-vote and a standard vote of the same epoch. "log": by the log.
 STATES = {
-    "unattached": "unattached id=1",
-    "unattached, voted for 2": "unattached id=1 voted=2",
-    "unattached, voted for 3": "unattached id=1 voted=3",
-    "unattached, knows leader 3": "unattached id=1 leader=3",
-    "prospective": "prospective id=1",
-    "prospective, voted for 2": "prospective id=1 voted=2",
-    "prospective, voted for 3": "prospective id=1 voted=3",
-    "prospective, knows leader 3": "prospective id=1 leader=3",
-    "candidate": "candidate id=1",
-    "follower, not fetched": "follower id=1 leader=3",
-    "follower, fetched": "follower id=1 leader=3 fetched",
-    "leader": "leader id=1",
-    "resigned": "resigned id=1",
-}
-
-# Per state: how a pre-vote and a standard vote of the same epoch are decided. "log": by the log.
-GRANTS = {
-    "unattached": ("log", "log"),
-    "unattached, voted for 2": ("log", "yes"),
-    "unattached, voted for 3": ("log", "no"),
-    "unattached, knows leader 3": ("log", "no"),
-    "prospective": ("log", "log"),
-    "prospective, voted for 2": ("log", "yes"),
-    "prospective, voted for 3": ("log", "no"),
-    "prospective, knows leader 3": ("log", "no"),
-    "candidate": ("log", "no"),
-    "follower, not fetched": ("log", "no"),
-    "follower, fetched": ("no", "no"),
-    "leader": ("no", "no"),
-    "resigned": ("log", "no"),
+    "unattached id=1": ("log", "log"),
+    "unattached id=1 voted=2": ("log", "yes"),
+    "unattached id=1 voted=3": ("log", "no"),
+    "unattached id=1 leader=3": ("log", "no"),
+    "prospective id=1": ("log", "log"),
+    "prospective id=1 voted=2": ("log", "yes"),
+    "prospective id=1 voted=3": ("log", "no"),
+    "prospective id=1 leader=3": ("log", "no"),
+    "candidate id=1": ("log", "no"),
+    "follower id=1 leader=3": ("log", "no"),
+    "follower id=1 leader=3 fetched": ("no", "no"),
+    "leader id=1": ("no", "no"),
+    "resigned id=1": ("log", "no"),
 }
 
 MEMBERS_ONLY = Protocol(voter_membership=VoterMembership.ON)
@@ -55,18 +39,18 @@ def decided(how: str, last: str) -> str:
 
 CASES = [
     *(
-        Case(f"{state}: last={last} {kind}", f"{STATES[state]} {LOG}",
+        Case(f"{state}: last={last} {kind}", f"{state} {LOG}",
              f"vote-request from=2 last={last} {kind}",
              f"answer epoch=5; {decided(how, last)}; no answer error; no exits")
-        for state, of_kinds in GRANTS.items()
+        for state, of_kinds in STATES.items()
         for kind, how in zip(("pre-vote", ""), of_kinds, strict=True)
         for last in (BEHIND, SHORTER, EQUAL, LONGER, NEWER)
     ),
     *(
-        Case(f"a pre-vote changes nothing of {state}", f"{words} {LOG}",
+        Case(f"a pre-vote changes nothing of {state}", f"{state} {LOG}",
              f"timeout node=9 | vote-request from=2 last={LONGER} pre-vote",
              "unchanged; reply; no persist; no arm timer; no transition; no forget; no send")
-        for state, words in STATES.items()
+        for state in STATES
     ),
     # Grants.
     Case("a first grant is persisted before the answer and restarts the timer",
@@ -87,18 +71,18 @@ CASES = [
          f"prospective id=1 granted=1 rejected=3 awaiting=2 {LOG}", OF_2,
          "Prospective 5; rejected=none; granted=1; awaiting=2"),
     *(
-        Case(f"a larger epoch is adopted first by {state} {kind}", f"{words} {LOG} hw=none",
+        Case(f"a larger epoch is adopted first by {state} {kind}", f"{state} {LOG} hw=none",
              f"vote-request from=2 epoch=7 last={BEHIND} {kind}",
              f"Unattached 7; leader=none; voted=none; {REFUSED}")
-        for state, words in STATES.items()
+        for state in STATES
         for kind in ("pre-vote", "")
     ),
     *(
-        Case(f"a larger epoch is adopted first by {state}, which grants {kind}", f"{words} epoch=5 log=1@3",
+        Case(f"a larger epoch is adopted first by {state}, which grants {kind}", f"{state} epoch=5 log=1@3",
              f"vote-request from=2 epoch=7 last=9@5 {kind}",
              f"{GRANTED}; epoch=7; leader=none; voted={'none' if kind else 2};"
              " persist epoch=7 leader=none voted=none")
-        for state, words in STATES.items()
+        for state in STATES
         for kind in ("pre-vote", "")
     ),
     # The checks of a request in their order.
@@ -179,6 +163,8 @@ CASES = [
             ("candidate id=1", "Candidate", "none"),
         )
     ),
+    Case("answers to pre-votes that come later are dropped", "prospective id=1 epoch=5 awaiting=2,3",
+         "vote-response from=2 granted", "Candidate 6; awaiting=none; PREVOTE-20"),
     Case("an answer to a pre-vote may change", "prospective id=1 epoch=5 voters=1,2,3,4,5 rejected=2",
          "vote-response from=2 granted", "Prospective 5; granted=1,2; rejected=none"),
     Case("a rejection of a vote may not", "candidate id=1 epoch=5 voters=1,2,3,4,5 rejected=2",
