@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
-from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings.typed import Json
 
 if TYPE_CHECKING:
     from kraftcheck.evidence.recordings.recording import Event

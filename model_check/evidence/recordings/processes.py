@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.lines import (
     ConfigLine,
     EndLine,
@@ -23,7 +22,8 @@ from kraftcheck.evidence.recordings.lines import (
     WipeLine,
 )
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.recording import StepEvent
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.reference.effects import AppendBatch, Effect, Fatal, Flush, Persist
 
 #: Each crash point: the effect it belongs to, and whether that has happened.
@@ -74,9 +74,8 @@ class Processes:
         process = self.by_node.get(node)
         return process is not None and process.runs and process.started_at < seq
 
-    def step(self, event: Event) -> Iterator[Found]:
+    def step(self, event: StepEvent) -> Iterator[Found]:
         """Compare a step with the known facts about its process, and record it."""
-        assert event.node is not None
         process = self.by_node[event.node]
         if process.node.is_skewed or event.shows_clock:
             yield from _clock(process.node, event)
@@ -133,7 +132,7 @@ class Processes:
                 yield Found("to", end, to)
 
 
-def _fails_to_start(process: Process, event: Event) -> bool:
+def _fails_to_start(process: Process, event: StepEvent) -> bool:
     """Whether an ``end`` is that of a process which exited before it had a state to show."""
     line = event.line
     if not isinstance(line, EndLine) or line.reason in ("killed", "stopped"):
@@ -156,7 +155,7 @@ def _end(process: Process, line: EndLine) -> Iterator[Found]:
     process.lost = process.lost_before_wipe = max(0, line.leo - line.flushed) if line.power_loss else 0
 
 
-def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
+def _clock(node: NodeConfig, event: StepEvent) -> Iterator[Found]:
     """A node with a clock of its own shows it, except at its end or where it equals the global time."""
     if event.shows_clock:
         if event.now not in (times := node.local_times(event.time)):
@@ -165,7 +164,7 @@ def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
         yield Found("lt", node.local_times(event.time)[0], None)
 
 
-def is_second_half(event: Event, last: Json) -> bool:
+def is_second_half(event: StepEvent, last: Json) -> bool:
     """Whether a ``tick`` shows the second half of a poll: its wait is over and no message has arrived.
 
     The recorder writes a line for each half of a poll that has a visible effect. In the second half the
@@ -173,7 +172,8 @@ def is_second_half(event: Event, last: Json) -> bool:
     that the node showed before, ``None`` if there is none.
     """
     now = event.state
-    if now is None or event.sent or event.log or event.persisted or last is None:
+    line = event.line
+    if now is None or line.sent or line.log or line.persisted or last is None:
         return False
     deadlines, before = now["deadlines"], last["deadlines"]
     if now.keys() != last.keys() or deadlines.keys() != before.keys():

@@ -10,8 +10,8 @@ from msgspec import to_builtins
 from kraftcheck import spec
 from kraftcheck.evidence.history.checks import GOALS, JUDGED, why_not
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS, NOT_COMPARED
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.outcome import RunResult
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.systems.citations import in_steps
 

@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 from kraftcheck import spec
 from kraftcheck.evidence.history.checks import JUDGED
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS, NOT_COMPARED
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.outcome import Difference, Finding, RunResult
 from kraftcheck.evidence.recordings.report import missing_goals, not_judged, rule_counts, total, unexercised
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.support.printable import printable
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterator
 
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import STATE
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_codec import or_minus_one
 from kraftcheck.evidence.recordings.wire_records import write_key
 from kraftcheck.reference.replica import (

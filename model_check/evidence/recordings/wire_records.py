@@ -7,8 +7,10 @@ Source: Kafka: the schemas of control records, QuorumStateData.json; the recorde
 from __future__ import annotations
 
 from kraftcheck import spec
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.typed import Json, converted, typed
 from kraftcheck.evidence.recordings.wire_codec import Codec, Each, Layout, Rows
+from kraftcheck.evidence.recordings.wire_types import ControlRecord, RecordBatch, Types
 from kraftcheck.reference.log import (
     Batch,
     KRaftVersion,
@@ -34,7 +36,8 @@ class UncoveredMessageError(Exception):
 
 
 def _codec(schema: str, layout: Layout, version: int = 0) -> Codec:
-    return Codec(layout, spec.load().messages[schema].fields, {"Version": 0}, 0, version)
+    fields = [each for each in spec.load().messages[schema].fields if each.name != "data_version"]
+    return Codec(layout, fields, Types(0, version, {"Version": 0}), layout.kind.__name__)
 
 
 _LEADER_CHANGE = _codec(
@@ -81,41 +84,29 @@ _RECORDS = {
 # Batches.
 
 
-def read_batch(fields: Fields) -> Batch:
-    """A record batch. Raises InputError, or UncoveredMessageError for an unknown control record."""
-    base, epoch, is_control = fields.number("base"), fields.number("epoch"), fields.flag("control")
-    records = tuple(
-        _read_control(Fields.of(record, fields.where)) if is_control else _read_value(record, fields.where)
-        for record in fields.items("records")
-    )
-    if not records or fields.number("last") != base + len(records) - 1:
-        raise InputError(f"{fields.where}: the batch at offset {base} does not end where it says.")
-    return Batch(base, epoch, records)
+def batch_of(batch: RecordBatch) -> Batch:
+    """A record batch. Raises ValueError, or UncoveredMessageError for an unknown control record."""
+    base, records = batch.base, tuple(map(record_of if batch.control else _value_of, batch.records))
+    if not records or batch.last != base + len(records) - 1:
+        raise ValueError(f"the batch at offset {base} does not end where it says")
+    return Batch(base, batch.epoch, records)
 
 
-def _read_value(record: object, where: str) -> Record:
-    if type(record) is not int:
-        raise InputError(f"{where}: a record must be an integer, found {record!r}.")
+def _value_of(record: int | ControlRecord) -> Record:
+    if not isinstance(record, int):
+        raise ValueError(f"a record must be an integer, found the control record {record.type!r}")
     return Value(record)
 
 
-def _read_control(record: Fields) -> Record:
-    name, value = record.text("type"), record.inner("value")
-    if name not in _RECORDS:
-        raise UncoveredMessageError(f"control record {name}")
-    kind, codec = _RECORDS[name]
-    if kind is Voters:
-        return Voters(_voter_set(codec.read(value), record.where))
-    found: Record = codec.read(value)
-    return found
-
-
-def _voter_set(found: VoterSet, where: str) -> VoterSet:
-    """``found`` in order. Raises InputError for an id that is there twice."""
-    try:
-        return voter_set(found.voters)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}.") from None
+def record_of(record: int | ControlRecord) -> Record:
+    """A control record. Raises ValueError, or UncoveredMessageError for an unknown one."""
+    if isinstance(record, int):
+        raise ValueError(f"a control record must be an object, found {record}")
+    if record.type not in _RECORDS:
+        raise UncoveredMessageError(f"control record {record.type}")
+    kind, codec = _RECORDS[record.type]
+    found = codec.value_of(converted(record.value, codec.type))
+    return Voters(voter_set(found.voters)) if kind is Voters else found
 
 
 def write_batch(batch: Batch) -> dict[str, Json]:
@@ -147,13 +138,24 @@ def record_names(batch: Batch) -> list[Json]:
     return [entry.value if isinstance(entry, Value) else record_name(entry) for entry in batch.records]
 
 
-# Voter sets and snapshots.
+# Voter sets, snapshots and batches of adapters.
+
+
+def read_batch(fields: Fields) -> Batch:
+    """A record batch. Raises InputError, or UncoveredMessageError for an unknown control record."""
+    try:
+        return batch_of(typed(fields.values, RecordBatch, fields.where))
+    except ValueError as error:
+        raise InputError(f"{fields.where}: {error}.") from None
 
 
 def read_voter_set(data: Fields) -> VoterSet:
     """The voter set in the field ``voters``, as a KRAFT_VOTERS record has it. Raises InputError."""
     data.items("voters")
-    return _voter_set(_VOTERS.read(data), data.where)
+    try:
+        return voter_set(_VOTERS.read(data.values, data.where).voters)
+    except ValueError as error:
+        raise InputError(f"{data.where}: {error}.") from None
 
 
 def write_voter_set(voters: VoterSet) -> list[Json]:
@@ -205,9 +207,7 @@ def write_snapshot(snapshot: Snapshot) -> dict[str, Json]:
 
 def read_quorum_state(file: Json, where: str) -> QuorumState | None:
     """The quorum-state file, if there is one; version 0 has no directory of the vote. Raises InputError."""
-    if file is None:
-        return None
-    state: QuorumState = _QUORUM_STATE.read(Fields.of(file, where))
+    state: QuorumState | None = None if file is None else _QUORUM_STATE.read(file, where)
     return state
 
 

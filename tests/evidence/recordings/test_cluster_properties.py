@@ -1,8 +1,7 @@
-"""Each property that is judged on recordings: a good recording passes, and one bent step is found."""
+"""Each property that is judged on recordings: a good recording passes, a corrupted step is found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,7 @@ from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.scenario import shipped
 from tests.evidence.recordings.cluster_recording import Cluster, leader_with_a_value, value
-from tests.evidence.recordings.corrupted_recordings import (
-    CASES,
-    Corrupted,
-    candidate,
-    elect_alone,
-    second_leader,
-)
+from tests.evidence.recordings.corrupted_recordings import CASES, candidate, elect_alone, elected, leader
 from tests.evidence.recordings.small_recording import eventful_recording, write
 
 
@@ -33,13 +26,11 @@ def found_in(cluster: Cluster, folder: Path) -> list[Finding]:
     return judge(cluster.recording(folder)).findings
 
 
-@pytest.mark.parametrize(
-    ("properties", "build"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
-def test_a_bent_step_violates_exactly(
-    properties: frozenset[str], build: Callable[[], Corrupted], tmp_path: Path
-) -> None:
-    cluster, line = build()
+@pytest.mark.parametrize("name", CASES)
+def test_a_corrupted_step_violates_exactly(name: str, tmp_path: Path) -> None:
+    properties, given, corrupt = CASES[name]
+    cluster, steps = given()
+    line = corrupt(cluster, steps)
     found = found_in(cluster, tmp_path)
     assert {finding.property for finding in found} == properties
     assert line["seq"] in {finding.seq for finding in found}
@@ -47,7 +38,7 @@ def test_a_bent_step_violates_exactly(
 
 
 def test_every_property_judged_can_fail() -> None:
-    assert {name for _, properties, _ in CASES for name in properties} == set(JUDGED)
+    assert {name for properties, _, _ in CASES.values() for name in properties} == set(JUDGED)
 
 
 def test_every_property_of_the_catalogue_is_judged_or_has_a_reason() -> None:
@@ -197,7 +188,9 @@ def test_a_note_without_a_finding_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_note_after_a_finding_is_explained(tmp_path: Path) -> None:
-    cluster, _ = second_leader()
+    cluster, _ = elected()
+    candidate(cluster, 3, 1)
+    leader(cluster, 3, 1)
     cluster.line(ev="note", what="two leaders")
     assert judge(cluster.recording(tmp_path)).unexplained == []
 

@@ -20,8 +20,10 @@ from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.network import error_answer, is_error_answer
 from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.recording import recording_of
+from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference.effects import Persist, Send
 from kraftcheck.reference.events import Poll, Resign, Timer
+from kraftcheck.reference.messages import AddRaftVoterRequest
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import QuorumState, Replica, Resigned
 from kraftcheck.reference.step import step
@@ -73,7 +75,8 @@ def inserted(lines: Lines, seq: int, *more: dict[str, Any]) -> Lines:
 def ask(mid: int) -> dict[str, Any]:
     """A request of the client that is not a node."""
     fields = {"mid": mid, "kind": "req", "api": "AddRaftVoter", "from": -1, "corr": mid, "ver": 1}
-    return {**fields, "data": {"ackWhenCommitted": True}}
+    request = AddRaftVoterRequest(ReplicaKey(3), (), ack_when_committed=True)
+    return {**fields, "data": write_message(request)}
 
 
 @pytest.mark.parametrize("seed", (0, 1, 4))

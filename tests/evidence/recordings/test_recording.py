@@ -27,7 +27,7 @@ def test_a_whole_recording_is_read(tmp_path: Path) -> None:
     assert recording.name == "small"
     assert len(recording.events) == len(small_recording())
     assert [node.id for node in recording.config.nodes] == [1, 2, 3]
-    assert recording.messages[0].data.values["maxWaitMs"] == 50
+    assert recording.messages[0].content.maxWaitMs == 50
 
 
 def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from kraftcheck.evidence.history.cluster import Cluster, Seen
 from kraftcheck.evidence.history.facts import Key, Violation
 from kraftcheck.evidence.history.records import Committed, Logs
 from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
-from kraftcheck.evidence.recordings.lines import EndLine
+from kraftcheck.evidence.recordings.lines import EndLine, Message
 from kraftcheck.evidence.recordings.outcome import Finding
-from kraftcheck.evidence.recordings.recording import Event, Message
+from kraftcheck.evidence.recordings.recording import StepEvent
 from kraftcheck.systems.kraft import names
 
 
@@ -30,7 +30,7 @@ class Findings:
 
     def add(
         self,
-        event: Event,
+        event: StepEvent,
         node: int,
         violation: Violation,
         before: WholeState | None = None,
@@ -64,16 +64,16 @@ class Findings:
         self,
         check: str,
         node: int,
-        where: Event,
+        where: StepEvent,
         time: bytes,
         expected: str,
         found: str,
-        earlier: Event | None = None,
+        earlier: StepEvent | None = None,
         cites: tuple[str, ...] = (),
-        disorder: Event | None = None,
+        disorder: StepEvent | None = None,
     ) -> None:
         """As of `kraftcheck.evidence.history.cluster.Problems`."""
-        others = () if earlier is None or earlier.node is None else (earlier.node,)
+        others = () if earlier is None else (earlier.node,)
         self.add(where, node, Violation(check, expected, found, earlier, cites, (), others))
 
     def disorder_at(self, *lines: tuple[int, bytes]) -> None:
@@ -81,7 +81,7 @@ class Findings:
 
 
 def _known_cause(
-    name: str, event: Event, before: WholeState | None, latest: WholeState | None, *, hazard: bool
+    name: str, event: StepEvent, before: WholeState | None, latest: WholeState | None, *, hazard: bool
 ) -> tuple[str | None, str | None]:
     """The known cause of a violation, and the scenario that shows it."""
     role = None if before is None else before.role
@@ -127,7 +127,7 @@ class Step:
     """
 
     run: Run
-    event: Event
+    event: StepEvent
     replica: Replica
     before: WholeState | None
     after: WholeState | None
@@ -163,6 +163,6 @@ class Step:
     def messages(self, api: str, *, requests: bool) -> Iterator[tuple[Message, Message | None]]:
         """The messages that the step sent, each with the request that it answers."""
         known = self.run.messages
-        for sent in self.event.sent:
+        for sent in self.event.line.sent:
             if sent.api == api and sent.is_request == requests and sent.mid in known:
                 yield known[sent.mid], None if sent.answers is None else known.get(sent.answers)

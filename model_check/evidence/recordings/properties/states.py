@@ -15,7 +15,6 @@ from kraftcheck.evidence.history.transitions import (
     legal,
     no_voter,
 )
-from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.lines import EndLine, StartLine
 from kraftcheck.evidence.recordings.properties.run import Step
 from kraftcheck.evidence.recordings.properties.view import stored
@@ -29,22 +28,22 @@ def find_file(step: Step) -> None:
     """A process must find the quorum-state file as the previous process left it."""
     line = step.event.line
     assert isinstance(line, StartLine)
-    replica, found = step.replica, line.persisted
+    replica, found = step.replica, step.event.shown["persisted"]
     if found != replica.file_shown:
         evidence = f"finds the quorum-state file {found}, the last state written is {replica.file_shown}"
         step.violates(names.QUORUM_STATE_IS_ATOMIC, evidence)
         replica.memory.forget()
-    if found is not None:
-        replica.file, replica.file_shown = stored(Fields(found, step.event.where)), found
+    if line.found is not None:
+        replica.file, replica.file_shown = stored(line.found), found
 
 
 def write_file(step: Step) -> None:
     """The step's writes of the quorum-state file."""
     replica = step.replica
-    for fields in step.event.persisted:
-        now = stored(fields)
+    for file, shown in zip(step.event.line.persisted, step.event.effects("persist"), strict=True):
+        now = stored(file)
         step.written.append((replica.file, now))
-        replica.file, replica.file_shown = now, fields.values
+        replica.file, replica.file_shown = now, shown
         replica.memory.stored(*now, step.event, step.report)
         step.knows_leader(now.epoch, now.leader)
 
@@ -182,9 +181,9 @@ def judge_voters(step: Step, after: WholeState) -> None:
         progress.read_version(after.end - 1, after.kraft_version, step.event, step.report)
     for api in ("AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter"):
         for response, request in step.messages(api, requests=False):
-            if response.data.number("errorCode") != 0 or request is None:
+            if response.content.errorCode != 0 or request is None:
                 continue
-            if not request.data.flag("ackWhenCommitted", True):
+            if api == "AddRaftVoter" and not request.content.ackWhenCommitted:
                 continue
             offset = after.shown["votersOffset"]
             committed = max(view.high_watermark or 0 for view in (before or after, after))

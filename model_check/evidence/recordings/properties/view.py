@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import UNSET, to_builtins
 
 from kraftcheck.evidence.history.chain import Batch
 from kraftcheck.evidence.history.facts import Key
 from kraftcheck.evidence.history.replica import Stored, WholeState
-from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.lines import RecordedState
-from kraftcheck.evidence.recordings.recording import Message
+from kraftcheck.evidence.recordings.lines import Message, RecordedState, StoredFile, fetched
+from kraftcheck.evidence.recordings.typed import Json
+from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, record_of
+from kraftcheck.evidence.recordings.wire_types import ZERO_UUID, RecordBatch
+from kraftcheck.reference.log import Voters
 from kraftcheck.support.errors import InputError
-
-#: The directory id that stands for none (Kafka: Uuid.ZERO_UUID).
-_NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def key(replica: int, directory: str) -> Key:
     """A replica as a message or file names it."""
-    return Key(replica, None if directory in ("", _NO_DIRECTORY) else directory)
+    return Key(replica, None if directory in ("", ZERO_UUID) else directory)
 
 
 def state_of(
@@ -53,31 +53,26 @@ def _key_of(entry: list[int | str], where: str) -> Key:
     raise InputError(f"{where}: a replica must be shown as [id, directory id].")
 
 
-def stored(fields: Fields) -> Stored:
-    """A write of the quorum-state file; version 0 has no directory ids."""
-    leader, voted = fields.number("leaderId"), fields.number("votedId")
-    candidate = key(voted, fields.text("votedDirectoryId", _NO_DIRECTORY))
-    return Stored(
-        fields.number("leaderEpoch"), None if leader < 0 else leader, None if voted < 0 else candidate
-    )
+def stored(file: StoredFile) -> Stored:
+    """A write of the quorum-state file."""
+    voted = None if file.voted_id < 0 else key(file.voted_id, file.voted_directory_id)
+    return Stored(file.leader_epoch, None if file.leader_id < 0 else file.leader_id, voted)
 
 
-def batch_of(fields: Fields) -> Batch:
-    """A batch, shown as base, last, epoch and records."""
-    end, epoch, base = fields.number("last") + 1, fields.number("epoch"), fields.number("base")
-    return Batch(base, end, epoch, fields.values.get("records"), _voters_in(fields))
+def batch_of(batch: RecordBatch) -> Batch:
+    """A batch with its records as they are written. Raises ValueError for a malformed voter set."""
+    return Batch(batch.base, batch.last + 1, batch.epoch, to_builtins(batch.records), _voters_in(batch))
 
 
-def _voters_in(batch: Fields) -> tuple[Key, ...] | None:
-    if not batch.flag("control", False):
-        return None
+def _voters_in(batch: RecordBatch) -> tuple[Key, ...] | None:
     found: tuple[Key, ...] | None = None
-    for record in batch.objects("records"):
-        if record.values.get("type") == "KRAFT_VOTERS":
-            found = tuple(
-                key(voter.number("voterId"), voter.text("voterDirectoryId", _NO_DIRECTORY))
-                for voter in record.inner("value").objects("voters")
-            )
+    for record in batch.records if batch.control else ():
+        try:
+            content = record_of(record)
+        except UncoveredMessageError:
+            continue
+        if isinstance(content, Voters):
+            found = tuple(key(each.key.id, each.key.directory or "") for each in content.voters.voters)
     return found
 
 
@@ -96,61 +91,45 @@ class Ballot(NamedTuple):
 
 
 def ballot(message: Message | None) -> Ballot | None:
-    """The content of a Vote request; ``None`` where it names no single partition."""
-    if message is None or message.api != "Vote" or not message.is_request:
-        return None
-    partition = _requested(message)
+    """The content of a Vote request; ``None`` where it names no partition."""
+    partition = _partition(message, "Vote", is_request=True)
     if partition is None:
         return None
     return Ballot(
-        key(partition.number("replicaId"), partition.text("replicaDirectoryId", _NO_DIRECTORY)),
-        partition.number("replicaEpoch"),
-        partition.number("lastOffsetEpoch"),
-        partition.number("lastOffset"),
-        partition.flag("preVote", False),
-        key(0, partition.text("voterDirectoryId", _NO_DIRECTORY)).directory,
+        key(partition.replicaId, partition.replicaDirectoryId),
+        partition.replicaEpoch,
+        partition.lastOffsetEpoch,
+        partition.lastOffset,
+        partition.preVote,
+        key(0, partition.voterDirectoryId).directory,
     )
 
 
 def is_granted(message: Message | None) -> bool:
     """Whether a message is a Vote response that grants the vote."""
-    if message is None or message.api != "Vote" or message.is_request:
-        return False
-    partition = _requested(message)
-    return partition is not None and partition.flag("voteGranted", False)
+    partition = _partition(message, "Vote", is_request=False)
+    return partition is not None and partition.voteGranted
 
 
 def fetching(message: Message | None) -> tuple[Key, int] | None:
     """The sender of a Fetch request, and the requested offset; ``None``: it is none, or of no partition."""
-    if message is None or message.api != "Fetch" or not message.is_request:
+    partition = _partition(message, "Fetch", is_request=True)
+    if message is None or partition is None:
         return None
-    partition = _requested(message)
-    if partition is None:
-        return None
-    id = message.data.inner("replicaState").number("replicaId") if "replicaState" in message.data else -1
-    sender = key(id, partition.text("replicaDirectoryId", _NO_DIRECTORY))
-    return sender, partition.number("fetchOffset")
-
-
-def fetched(message: Message | None) -> Iterator[Fields]:
-    """The partitions of a Fetch response; none for any other message."""
-    if message is not None and message.api == "Fetch" and not message.is_request:
-        for topic in message.data.objects("responses", []):
-            yield from topic.objects("partitions", [])
+    state = message.content.replicaState
+    return key(-1 if state is UNSET else state.replicaId, partition.replicaDirectoryId), partition.fetchOffset
 
 
 def is_fetched(message: Message) -> bool:
     """Whether a leader has answered a Fetch without an error, with or without records."""
-    if message.synthetic is not None:
+    partitions = fetched(message)
+    if message.synthetic is not None or not partitions:
         return False
-    partitions = list(fetched(message))
-    if not partitions or message.data.number("errorCode", 0) != 0:
-        return False
-    return all(partition.number("errorCode", 0) == 0 for partition in partitions)
+    return not any(each.errorCode for each in (message.content, *partitions))
 
 
-def _requested(message: Message) -> Fields | None:
-    for topic in message.data.objects("topics", []):
-        for partition in topic.objects("partitions", []):
-            return partition
-    return None
+def _partition(message: Message | None, api: str, *, is_request: bool) -> Any:
+    """The first partition of a request or response of ``api``; ``None`` for any other message."""
+    if message is None or message.api != api or message.is_request != is_request:
+        return None
+    return next((each for topic in message.content.topics for each in topic.partitions), None)

@@ -71,8 +71,8 @@ def judge_answer(step: Step) -> None:
 
 
 def _judge_effects(step: Step, before: WholeState, asked: Ballot) -> None:
-    changed = ["quorum-state file"] if step.event.persisted else []
-    changed += ["log"] if step.event.log else []
+    changed = ["quorum-state file"] if step.event.line.persisted else []
+    changed += ["log"] if step.event.line.log else []
     changed += [] if step.after is None else _changed_fields(before, step.after)
     if changed:
         evidence = f"grants {asked.candidate.id} a pre-vote and changes {', '.join(changed)}"
