@@ -1,4 +1,4 @@
-"""The result of comparing and judging a recorded run; :mod:`.report` and :mod:`.report_text` print it."""
+"""The result of comparing and judging a recorded run; :mod:`.conform_report` prints it."""
 
 from __future__ import annotations
 
