@@ -1,4 +1,4 @@
-"""Recordings with one corrupted step: each violates exactly the properties in its row or decorator."""
+"""Recordings with one corrupted step: each violates exactly the properties in its decorator."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from tests.evidence.recordings.cluster_recording import (
 )
 
 Line = dict[str, Any]
+
+#: The place of a message's only partition in its topics.
+PARTITION = (0, "partitions", 0)
 Steps = dict[str, Line]
 Given = Callable[[], tuple[Cluster, Steps]]
 Corrupt = Callable[[Cluster, Steps], Line]
@@ -57,14 +60,14 @@ def candidate(cluster: Cluster, node: int, epoch: int) -> None:
     if cluster.states[node]["epoch"] < epoch - 1:
         cluster.step(node, changes={"epoch": epoch - 1}, file=cluster.file(epoch - 1))
     cluster.step(node, changes={"state": "Prospective", "leader": -1})
-    changes = {"state": "Candidate", "epoch": epoch, "voted": cluster.key(node)}
-    cluster.step(node, file=cluster.file(epoch, voted=node), changes=changes)
+    file, voted = cluster.file(epoch, voted=node), cluster.key(node)
+    state(cluster, node, "Candidate", file, epoch=epoch, voted=voted)
 
 
 def leader(cluster: Cluster, node: int, epoch: int) -> Line:
     """``node`` becomes Leader of ``epoch``."""
-    changes = {"state": "Leader", "leader": node, "voted": None, "hw": -1, "progress": {}}
-    return cluster.step(node, file=cluster.file(epoch, leader=node), changes=changes)
+    file = cluster.file(epoch, leader=node)
+    return state(cluster, node, "Leader", file, leader=node, voted=None, hw=-1, progress={})
 
 
 def led_after_candidate(cluster: Cluster, epoch: int) -> Line:
@@ -73,9 +76,9 @@ def led_after_candidate(cluster: Cluster, epoch: int) -> Line:
     return leader(cluster, 3, epoch)
 
 
-def state(cluster: Cluster, node: int, role: str, **changes: Any) -> Line:
+def state(cluster: Cluster, node: int, role: str, file: Line | None = None, **changes: Any) -> Line:
     """A step after which ``node`` shows another state."""
-    return cluster.step(node, changes={"state": role, **changes})
+    return cluster.step(node, file=file, changes={"state": role, **changes})
 
 
 def appends(cluster: Cluster, batch: Line, **changes: Any) -> Line:
@@ -93,236 +96,19 @@ def changed(line: Line, *path: Any, to: Any) -> Line:
     return line
 
 
-def without_last_flush(line: Line, shows: Line) -> Line:
-    """``line`` lacks the flush, which the line ``shows`` shows."""
-    line["log"].pop()
-    return shows
-
-
-def second_vote(cluster: Cluster, **asked: Any) -> Line:
+def grants_second_vote(cluster: Cluster, **asked: Any) -> Line:
     """Voter 2, which follows, grants a vote of 3."""
     request = cluster.vote(3, 2, replicaEpoch=1, lastOffset=9, lastOffsetEpoch=1, **asked)
     cluster.step(3, out=[request])
     return cluster.receive(2, request, out=[cluster.vote_answer(2, 3, request)])
 
 
-#: One changed or added step: the name of the case, the properties, the recording before it, and the step.
-ROWS: tuple[tuple[str, str, Given, Corrupt], ...] = (
-    # Elections.
-    (
-        "second_leader",
-        "SingleLeaderPerEpoch SingleKnownLeaderPerEpoch",
-        elected,
-        lambda c, _: led_after_candidate(c, 1),
-    ),
-    # The request alone is a vote of 3 for itself that was never stored.
-    (
-        "second_vote",
-        "VotedOncePerEpoch SelfVoteSurvivesRestart",
-        leader_with_a_value,
-        lambda c, _: second_vote(c),
-    ),
-    (
-        "vote_granted_before_it_is_stored",
-        "VotedOncePerEpoch",
-        elected,
-        lambda c, steps: changed(steps["granted"], "persist", to=[c.file(1)]),
-    ),
-    (
-        "vote_forgotten",
-        "VoteKeptWithinEpoch",
-        leader_with_a_value,
-        lambda c, _: c.step(2, changes={"voted": None}),
-    ),
-    # Logs.
-    (
-        "another_record",  # The leader's is on no majority then.
-        "RecordIdentity HighWatermarkOnMajority",
-        leader_with_a_value,
-        lambda _, steps: changed(
-            steps["first takes"], "data", "responses", 0, "partitions", 0, "batches", to=[value(1, 1, 8)]
-        ),
-    ),
-    (
-        "record_of_a_later_epoch",
-        "LogEpochsMonotone",
-        leader_with_a_value,
-        lambda c, _: appends(c, value(2, 2, 9)),
-    ),
-    (
-        "state_with_a_record_of_a_later_epoch",
-        "LogEpochsMonotone",
-        leader_with_a_value,
-        lambda c, _: c.step(2, changes={"lastEpoch": 2}),
-    ),
-    (
-        "truncation_of_nothing",
-        "TruncationKeepsCommonPrefix",
-        leader_with_a_value,
-        lambda _, steps: changed(steps["second takes"], "log", to=[{"op": "truncate", "to": 2}]),
-    ),
-    (
-        "fetch_before_the_flush",
-        "AcknowledgedIsDurable",
-        leader_with_a_value,
-        lambda _, steps: without_last_flush(steps["first takes"], steps["second serves"]),
-    ),
-    # What is committed.
-    (
-        "leader_without_committed_records",
-        "LeaderCompleteness",
-        leader_with_a_value,
-        lambda c, _: led_after_candidate(c, 2),
-    ),
-    (
-        "high_watermark_above_the_flushed_log",
-        "OwnTailCountsWhenFlushed",
-        leader_with_a_value,
-        lambda _, steps: without_last_flush(steps["appends"], steps["second serves"]),
-    ),
-    (
-        "another_value_applied",
-        "StateMachineSafety",
-        leader_with_a_value,
-        lambda _, steps: changed(steps["second takes"], "cb", 0, "values", to=[8]),
-    ),
-    (
-        "high_watermark_lowered",
-        "HighWatermarkMonotone",
-        leader_with_a_value,
-        lambda c, _: c.step(1, changes={"hw": 1}),
-    ),
-    (
-        "high_watermark_of_one",
-        "HighWatermarkOnMajority",
-        leader_with_a_value,
-        lambda c, _: appends(c, value(2, 1, 9), hw=3),
-    ),
-    (
-        "removed_leader_counts_itself",
-        "RemovedLeaderDoesNotCount",
-        leader_with_a_value,
-        lambda c, _: appends(
-            c, voters_record(2, 1, c.voters[1:]), voters=c.voters[1:], votersOffset=2, isVoter=False, hw=3
-        ),
-    ),
-    (
-        "prefix_deleted_without_a_snapshot",
-        "SnapshotIsCommittedPrefix",
-        leader_with_a_value,
-        lambda c, _: c.step(1, changes={"snapshot": [1, 1], "logStart": 2}),
-    ),
-    # Voter sets.
-    (
-        "two_voters_removed",
-        "OneVoterChangeAtATime",
-        leader_with_a_value,
-        lambda c, _: appends(c, voters_record(2, 1, c.voters[:1])),
-    ),
-    (
-        "voter_change_before_a_commit",
-        "VoterChangeNeedsOwnEpochCommit",
-        elected,
-        lambda c, _: appends(c, voters_record(1, 1, c.voters[:2])),
-    ),
-    ("last_voter_removed", "VoterSetNotEmpty", alone, lambda c, _: appends(c, voters_record(1, 1, []))),
-    (
-        "kraft_version_lowered",
-        "KRaftVersionMonotone",
-        leader_with_a_value,
-        lambda c, _: c.step(1, changes={"kraftVersion": 0}),
-    ),
-    (
-        "vote_of_a_lost_disk",
-        "WipedReplicaIsAnother",
-        elected,
-        lambda _, steps: changed(
-            steps["granted"], "data", "topics", 0, "partitions", 0, "voterDirectoryId", to="lost"
-        ),
-    ),
-    (
-        "fetch_of_another_disk_counts",
-        "WipedReplicaIsAnother",
-        leader_with_a_value,
-        lambda _, steps: changed(
-            steps["second serves"], "data", "topics", 0, "partitions", 0, "replicaDirectoryId", to="another"
-        ),
-    ),
-    (
-        "fetch_in_the_future",
-        "DescribeTimesMonotone",
-        leader_with_a_value,
-        lambda _, steps: changed(steps["second serves"], "s", "progress", "2", 1, to=10**6),
-    ),
-    # Pre-votes and roles.
-    (
-        "pre_vote_recorded",
-        "PreVoteGrantHasNoEffect",
-        elected,
-        lambda c, steps: changed(steps["pre-granted"], "s", "voted", to=c.key(1)),
-    ),
-    (
-        "pre_vote_of_a_fetching_follower",
-        "FetchingFollowerRejectsPreVote",
-        leader_with_a_value,
-        lambda c, _: second_vote(c, preVote=True),
-    ),
-    (
-        "candidate_at_once",
-        "CandidateOnlyFromProspective TransitionsLegal",
-        fresh,
-        lambda c, _: c.step(
-            3, file=c.file(1, voted=3), changes={"state": "Candidate", "epoch": 1, "voted": c.key(3)}
-        ),
-    ),
-    (
-        "observer_stands",
-        "ObserversStandNoElection TransitionsLegal",
-        with_observer,
-        lambda c, _: state(c, 101, "Prospective"),
-    ),
-    (
-        "follower_of_itself",
-        "ResignedLeavesItsEpoch",
-        fresh,
-        lambda c, _: c.step(
-            2, file=c.file(1, leader=2), changes={"state": "Follower", "epoch": 1, "leader": 2}
-        ),
-    ),
-    (
-        "older_epoch_written",
-        "EpochMonotone",
-        leader_with_a_value,
-        lambda c, _: c.step(2, file=c.file(0)),
-    ),
-    (
-        "epoch_lowered",
-        "EpochMonotone TransitionsLegal",
-        leader_with_a_value,
-        lambda c, _: state(c, 2, "Unattached", epoch=0, leader=-1, lastEpoch=0),
-    ),
-    (
-        "leader_turns_prospective",
-        "TransitionsLegal",
-        leader_with_a_value,
-        lambda c, _: state(c, 1, "Prospective", progress=None),
-    ),
-    (
-        "exception_ends_the_process",
-        "NoFatal",
-        leader_with_a_value,
-        lambda c, _: c.end(2, "fatal", exception="java.lang.IllegalStateException: why"),
-    ),
-)
-
-#: Every case by name: the properties, the recording before, and what corrupts it and returns the guilty line.
-CASES: dict[str, tuple[frozenset[str], Given, Corrupt]] = {
-    name: (frozenset(properties.split()), given, corrupt) for name, properties, given, corrupt in ROWS
-}
+#: Every case by name: the properties, the recording before, and the change, which returns the guilty line.
+CASES: dict[str, tuple[frozenset[str], Given, Corrupt]] = {}
 
 
 def violates(*properties: str, given: Given = leader_with_a_value) -> Callable[[Corrupt], Corrupt]:
-    """A case of more than one step."""
+    """A recording that violates exactly these properties."""
 
     def remember(corrupt: Corrupt) -> Corrupt:
         CASES[corrupt.__name__] = (frozenset(properties), given, corrupt)
@@ -331,7 +117,175 @@ def violates(*properties: str, given: Given = leader_with_a_value) -> Callable[[
     return remember
 
 
-# Elections.
+# One step changed or added.
+
+
+@violates("SingleLeaderPerEpoch", "SingleKnownLeaderPerEpoch", given=elected)
+def second_leader(cluster: Cluster, _: Steps) -> Line:
+    return led_after_candidate(cluster, 1)
+
+
+@violates("VotedOncePerEpoch", "SelfVoteSurvivesRestart")
+def second_vote(cluster: Cluster, _: Steps) -> Line:
+    """The request alone is a vote of 3 for itself that was never stored."""
+    return grants_second_vote(cluster)
+
+
+@violates("VotedOncePerEpoch", given=elected)
+def vote_granted_before_it_is_stored(cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["granted"], "persist", to=[cluster.file(1)])
+
+
+@violates("VoteKeptWithinEpoch")
+def vote_forgotten(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(2, changes={"voted": None})
+
+
+@violates("RecordIdentity", "HighWatermarkOnMajority")
+def another_record(_cluster: Cluster, steps: Steps) -> Line:
+    """Voter 2 gets another record than the leader has, so the leader's is on no majority."""
+    return changed(steps["first takes"], "data", "responses", *PARTITION, "batches", to=[value(1, 1, 8)])
+
+
+@violates("LogEpochsMonotone")
+def record_of_a_later_epoch(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, value(2, 2, 9))
+
+
+@violates("LogEpochsMonotone")
+def state_with_a_record_of_a_later_epoch(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(2, changes={"lastEpoch": 2})
+
+
+@violates("TruncationKeepsCommonPrefix")
+def truncation_of_nothing(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second takes"], "log", to=[{"op": "truncate", "to": 2}])
+
+
+@violates("AcknowledgedIsDurable")
+def fetch_before_the_flush(_cluster: Cluster, steps: Steps) -> Line:
+    steps["first takes"]["log"].pop()
+    return steps["second serves"]
+
+
+@violates("LeaderCompleteness")
+def leader_without_committed_records(cluster: Cluster, _: Steps) -> Line:
+    return led_after_candidate(cluster, 2)
+
+
+@violates("OwnTailCountsWhenFlushed")
+def high_watermark_above_the_flushed_log(_cluster: Cluster, steps: Steps) -> Line:
+    steps["appends"]["log"].pop()
+    return steps["second serves"]
+
+
+@violates("StateMachineSafety")
+def another_value_applied(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second takes"], "cb", 0, "values", to=[8])
+
+
+@violates("HighWatermarkMonotone")
+def high_watermark_lowered(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(1, changes={"hw": 1})
+
+
+@violates("HighWatermarkOnMajority")
+def high_watermark_of_one(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, value(2, 1, 9), hw=3)
+
+
+@violates("RemovedLeaderDoesNotCount")
+def removed_leader_counts_itself(cluster: Cluster, _: Steps) -> Line:
+    rest = cluster.voters[1:]
+    return appends(cluster, voters_record(2, 1, rest), voters=rest, votersOffset=2, isVoter=False, hw=3)
+
+
+@violates("SnapshotIsCommittedPrefix")
+def prefix_deleted_without_a_snapshot(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(1, changes={"snapshot": [1, 1], "logStart": 2})
+
+
+@violates("OneVoterChangeAtATime")
+def two_voters_removed(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, voters_record(2, 1, cluster.voters[:1]))
+
+
+@violates("VoterChangeNeedsOwnEpochCommit", given=elected)
+def voter_change_before_a_commit(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, voters_record(1, 1, cluster.voters[:2]))
+
+
+@violates("VoterSetNotEmpty", given=alone)
+def last_voter_removed(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, voters_record(1, 1, []))
+
+
+@violates("KRaftVersionMonotone")
+def kraft_version_lowered(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(1, changes={"kraftVersion": 0})
+
+
+@violates("WipedReplicaIsAnother", given=elected)
+def vote_of_a_lost_disk(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["granted"], "data", "topics", *PARTITION, "voterDirectoryId", to="lost")
+
+
+@violates("WipedReplicaIsAnother")
+def fetch_of_another_disk_counts(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second serves"], "data", "topics", *PARTITION, "replicaDirectoryId", to="another")
+
+
+@violates("DescribeTimesMonotone")
+def fetch_in_the_future(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second serves"], "s", "progress", "2", 1, to=10**6)
+
+
+@violates("PreVoteGrantHasNoEffect", given=elected)
+def pre_vote_recorded(cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["pre-granted"], "s", "voted", to=cluster.key(1))
+
+
+@violates("FetchingFollowerRejectsPreVote")
+def pre_vote_of_a_fetching_follower(cluster: Cluster, _: Steps) -> Line:
+    return grants_second_vote(cluster, preVote=True)
+
+
+@violates("CandidateOnlyFromProspective", "TransitionsLegal", given=fresh)
+def candidate_at_once(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 3, "Candidate", cluster.file(1, voted=3), epoch=1, voted=cluster.key(3))
+
+
+@violates("ObserversStandNoElection", "TransitionsLegal", given=with_observer)
+def observer_stands(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 101, "Prospective")
+
+
+@violates("ResignedLeavesItsEpoch", given=fresh)
+def follower_of_itself(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 2, "Follower", cluster.file(1, leader=2), epoch=1, leader=2)
+
+
+@violates("EpochMonotone")
+def older_epoch_written(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(2, file=cluster.file(0))
+
+
+@violates("EpochMonotone", "TransitionsLegal")
+def epoch_lowered(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 2, "Unattached", epoch=0, leader=-1, lastEpoch=0)
+
+
+@violates("TransitionsLegal")
+def leader_turns_prospective(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 1, "Prospective", progress=None)
+
+
+@violates("NoFatal")
+def exception_ends_the_process(cluster: Cluster, _: Steps) -> Line:
+    return cluster.end(2, "fatal", exception="java.lang.IllegalStateException: why")
+
+
+# More steps.
 
 
 @violates("SingleKnownLeaderPerEpoch")
@@ -373,9 +327,6 @@ def another_leader_after_an_earlier_epoch(cluster: Cluster, _: Steps) -> Line:
     return state(cluster, 1, "Follower", epoch=1, leader=3)
 
 
-# Logs.
-
-
 @violates("LogMatching")
 def another_prefix(cluster: Cluster, _: Steps) -> Line:
     cluster.follow(3, 1)
@@ -411,9 +362,6 @@ def file_lost(cluster: Cluster, _: Steps) -> Line:
     cluster.end(2)
     cluster.files[2] = cluster.file(1, leader=1)
     return cluster.start(2, "Follower", leader=1)
-
-
-# What is committed.
 
 
 @violates("LeaderCompleteness", "CommittedSurvivesVoterChanges")
@@ -464,9 +412,6 @@ def last_step_applies_beyond_the_log(cluster: Cluster, _: Steps) -> Line:
 def snapshot_above_the_high_watermark(cluster: Cluster, _: Steps) -> Line:
     appends(cluster, value(2, 1, 9))
     return cluster.step(1, changes={"snapshot": [3, 1]})
-
-
-# Voter sets, fetches and roles.
 
 
 @violates("VoterChangeAcknowledgedWhenCommitted")

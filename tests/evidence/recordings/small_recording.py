@@ -1,4 +1,4 @@
-"""Recordings of simulated clusters, small enough to read and fast to compare, and how to write them to disk.
+"""Recordings of simulated clusters, small enough to read, and how to write and compare them.
 
 They agree with the reference by construction. Whether the reference is right, the recorded runs of
 production show (tests/recorded); these show that the comparison sees whatever is changed in them.
@@ -9,10 +9,14 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.outcome import RunReport
+from kraftcheck.evidence.recordings.recording import recording_of
 from tests.laboratory.recordings.simulation import Simulation
 
 Json = dict[str, Any]
@@ -65,6 +69,30 @@ def eventful_recording() -> tuple[Json, ...]:
     at(3795, simulation.append)
     simulation.run(3802)
     return tuple(simulation.finish())
+
+
+def report_on(lines: Sequence[Json]) -> RunReport:
+    """The comparison of a run with these lines."""
+    return compare(recording_of(lines))
+
+
+def agrees(lines: Sequence[Json]) -> RunReport:
+    """The comparison of a run with these lines, which agrees with the reference."""
+    report = report_on(lines)
+    assert [(one.seq, one.field, one.reference, one.production) for one in report.differences] == []
+    assert not report.skipped
+    return report
+
+
+def renumbered(lines: Sequence[Json]) -> list[Json]:
+    """``lines`` with their numbers counted again."""
+    return [{**line, "seq": seq} for seq, line in enumerate(lines)]
+
+
+def all_events(report: RunReport) -> int:
+    """How many events are in the counters of ``report``."""
+    counters = (report.compared, report.world, report.not_covered, report.skipped)
+    return sum(counter.total() for counter in counters)
 
 
 def write(folder: Path, lines: list[Json]) -> Path:

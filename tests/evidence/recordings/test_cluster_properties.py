@@ -19,6 +19,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.scenario import shipped
 from tests.evidence.recordings.cluster_recording import Cluster, leader_with_a_value, value
 from tests.evidence.recordings.corrupted_recordings import CASES, candidate, elect_alone, elected, leader
+from tests.evidence.recordings.line_changes import with_anything
 from tests.evidence.recordings.small_recording import eventful_recording, write
 
 
@@ -197,21 +198,6 @@ def test_a_note_after_a_finding_is_explained(tmp_path: Path) -> None:
 
 # Hostile input.
 
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.integers() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
-    max_leaves=4,
-)
-
-
-def _places(found: Any) -> list[tuple[Any, Any]]:
-    items: list[tuple[Any, Any]] = []
-    if isinstance(found, dict):
-        items = list(found.items())
-    elif isinstance(found, list):
-        items = list(enumerate(found))
-    return [place for key, inner in items for place in [(found, key), *_places(inner)]]
-
 
 @pytest.mark.slow
 @given(st.data())
@@ -220,9 +206,7 @@ def test_whatever_a_field_holds_there_is_a_judgement_or_one_sentence(
     tmp_path: Path, data: st.DataObject
 ) -> None:
     cluster, _ = leader_with_a_value()
-    line = data.draw(st.sampled_from(cluster.lines[1:]))
-    container, key = data.draw(st.sampled_from(_places(line)))
-    container[key] = data.draw(ANYTHING)
+    with_anything(cluster.lines[1:], data)
     try:
         recording = cluster.recording(tmp_path)
         for finding in judge(recording).findings:

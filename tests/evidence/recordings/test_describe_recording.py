@@ -9,8 +9,7 @@ import pytest
 from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.wire import TOPIC
 from kraftcheck.evidence.recordings.wire_codec import ZERO_UUID
-from tests.evidence.recordings.small_recording import first, small_recording
-from tests.evidence.recordings.test_lockstep import renumbered, report_on
+from tests.evidence.recordings.small_recording import first, renumbered, report_on, small_recording
 
 Json = dict[str, Any]
 MID = 9998

@@ -16,9 +16,7 @@ from kraftcheck.evidence.recordings.exceptions import (
     UNRESOLVED,
     UNSEEN_MESSAGES,
 )
-from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.network import error_answer, is_error_answer
-from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.recording import recording_of
 from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference.effects import Persist, Send
@@ -31,7 +29,14 @@ from kraftcheck.reference.voters import ReplicaKey, static_voters
 from kraftcheck.support.errors import InputError
 from tests.evidence.recordings.faulty_cluster import faulty_recording
 from tests.evidence.recordings.line_changes import message_ids, with_message_ids
-from tests.evidence.recordings.small_recording import eventful_recording, first, small_recording
+from tests.evidence.recordings.small_recording import (
+    agrees,
+    eventful_recording,
+    first,
+    renumbered,
+    report_on,
+    small_recording,
+)
 from tests.laboratory.recordings.simulated import finished
 from tests.laboratory.recordings.simulation import Simulation
 
@@ -49,17 +54,6 @@ def started(seed: int, **options: Any) -> Simulation:
     return simulation
 
 
-def report_on(lines: Lines) -> RunReport:
-    return compare(recording_of(lines))
-
-
-def agrees(lines: Lines) -> RunReport:
-    report = report_on(lines)
-    assert [(one.seq, one.field, one.reference, one.production) for one in report.differences] == []
-    assert not report.skipped
-    return report
-
-
 def inserted(lines: Lines, seq: int, *more: dict[str, Any]) -> Lines:
     """``lines`` with more of them before line ``seq``, at its time, and the totals counted again. Message ids
     from ``MORE`` on become those after the last one before ``seq``.
@@ -69,7 +63,7 @@ def inserted(lines: Lines, seq: int, *more: dict[str, Any]) -> Lines:
     added = with_message_ids(more, lambda mid: mid - MORE + last + 1 if mid >= MORE else 10 * mid)
     added = [{"seq": 0, "t": lines[seq]["t"], **line} for line in added]
     whole = [*lines[:seq], *added, *lines[seq:-1]]
-    return finished([{**line, "seq": number} for number, line in enumerate(whole)], lines[-1]["t"])
+    return finished(renumbered(whole), lines[-1]["t"])
 
 
 def ask(mid: int) -> dict[str, Any]:
