@@ -16,26 +16,29 @@ from kraftcheck.evidence.recordings.lines import Message, Sent
 from kraftcheck.evidence.recordings.network import UNSUPPORTED, is_older
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, StepEvent
-from kraftcheck.evidence.recordings.sizes import size_of
 from kraftcheck.evidence.recordings.state import differences, same
 from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import ERROR_TEXT, VERSIONS, api_of, at_version, write_message
-from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, write_batch
+from kraftcheck.evidence.recordings.wire_records import (
+    UncoveredMessageError,
+    size_of,
+    write_batch,
+    write_quorum_state,
+)
 from kraftcheck.reference.effects import (
     AppendBatch,
     DeleteBefore,
     Effect,
     Flush,
     LoadSnapshot,
+    Persist,
     Reply,
     Send,
     Truncate,
 )
 from kraftcheck.reference.log import Batch, LeaderChange, Voters
 from kraftcheck.reference.messages import FetchResponse, Request, Response
-from kraftcheck.reference.replica import Connection
-
-_LOG_EFFECTS = (AppendBatch, Flush, Truncate, DeleteBefore, LoadSnapshot)
+from kraftcheck.reference.replica import Connection, Replica
 
 
 class Sending(NamedTuple):
@@ -50,6 +53,17 @@ class Sending(NamedTuple):
 
 
 NOTHING_SENT = Sending([], {}, [], [])
+
+
+def effects_shown(
+    effects: Sequence[Effect], before: Replica, calls: list[Json], *, leads: bool
+) -> dict[str, list[Json]]:
+    """The lists ``log``, ``persist`` and ``cb`` of a step's line. before: the replica before the step, in
+    whose version the quorum-state file is. calls: the callbacks. leads: it appends as a leader.
+    """
+    persisted = [effect.quorum_state for effect in effects if isinstance(effect, Persist)]
+    files = [write_quorum_state(state, before) for state in persisted]
+    return {"log": log_operations(effects, leads=leads), "persist": files, "cb": calls}
 
 
 def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, Any]]:
@@ -88,9 +102,14 @@ def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, 
     return operations
 
 
-def log_differences(expected: list[Json], recorded: list[Json]) -> Iterator[Found]:
-    """The differences of operations on the log; those of a leader's append also by its place."""
-    return differences(*(list(map(_placed, operations)) for operations in (expected, recorded)), "log")
+def effect_differences(
+    expected: Mapping[str, list[Json]], found: Mapping[str, list[Json]]
+) -> Iterator[Found]:
+    """The differences of two results of :func:`effects_shown`; those of an append also by its place."""
+    for name in ("cb", "persist"):
+        yield from differences(expected[name], found[name], name)
+    left, right = (list(map(_placed, each["log"])) for each in (expected, found))
+    yield from differences(left, right, "log")
 
 
 def _placed(operation: Json) -> Json:
@@ -100,11 +119,6 @@ def _placed(operation: Json) -> Json:
     first, last = batches[0], batches[-1]
     place = {"base": first["base"], "end": last["last"] + 1, "lastEpoch": last["epoch"]}
     return {"op": operation["op"], **place, **operation}
-
-
-def touches_log(effects: Sequence[Effect]) -> bool:
-    """Whether an effect changes the log."""
-    return any(isinstance(effect, _LOG_EFFECTS) for effect in effects)
 
 
 def unordered(effects: Sequence[Effect]) -> list[str]:
@@ -233,8 +247,7 @@ def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Messag
     result.exceptions.extend(_unordered(batches))
     _adopt_error_text(expected, message.data)
     if not same(expected, message.data):
-        wrong = differences(expected, message.data, _path(key))
-        result.found.extend(one._replace(shown_at=message.seq) for one in wrong)
+        result.found.extend(differences(expected, message.data, _path(key), message.seq))
 
 
 def _adopt_error_text(expected: Json, found: Json) -> None:

@@ -23,7 +23,7 @@ from kraftcheck.evidence.recordings.lines import CallLine, EndLine, StartLine
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.recording import Recording, StepEvent
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
-from kraftcheck.evidence.recordings.stored import KnownBatches, Stored, creation, written
+from kraftcheck.evidence.recordings.stored import KnownBatches, Stored, creation
 from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import message_of
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError
@@ -297,27 +297,19 @@ class NodeRun:
         calls = self.listener.during(effects, self.host.replica.log) if effects else []
         if polled:
             calls += self.listener.after_poll(self.host.replica)
-        self._differ(calls, event.effects("cb"), "cb")
-        files = written(effects, self.before) if effects else []
-        self._differ(files, event.effects("persist"), "persist")
-        recorded = event.effects("log")
-        if recorded or (effects and shown.touches_log(effects)):
-            logged = shown.log_operations(effects, leads=event.kind == "tick")
-            if not same(logged, recorded):
-                wrong = shown.log_differences(logged, recorded)
-                self.found.extend(self._with_origin(one, logged) for one in wrong)
-            if event.kind == "tick":
-                self.used.extend(shown.unordered(effects))
-        self.stored.write(effects, files)
+        leads = event.kind == "tick"
+        expected = shown.effects_shown(effects, self.before, calls, leads=leads)
+        if not same(expected, event.effects):
+            wrong = shown.effect_differences(expected, event.effects)
+            self.found.extend(self._with_origin(one, expected["log"]) for one in wrong)
+        if leads:
+            self.used.extend(shown.unordered(effects))
+        self.stored.write(effects, expected["persist"])
         self._compare_sent(effects, event)
         if effects and isinstance(effects[-1], Fatal):
             self.found.append(Found("fatal", effects[-1].sentence, None))
         if event.state is not None:
             self._compare_state(event)
-
-    def _differ(self, expected: Json, found: Json, path: str) -> None:
-        if (expected or found) and not same(expected, found):
-            self.found.extend(differences(expected, found, path))
 
     def _with_origin(self, one: Found, logged: list[Json]) -> Found:
         """An appended value was submitted before: name that line too."""
@@ -359,32 +351,22 @@ class NodeRun:
 
     def _compare_cut_off(self, event: StepEvent, reason: str) -> None:
         """The effects of a process up to its end are the first part of the reference's effects."""
-        persisted, logged, called = (event.effects(name) for name in ("persist", "log", "cb"))
-        leads = event.message is None
-        for count in range(len(self.host.effects) + 1):
-            if not processes.fits(reason, self.host.effects, count):
+        whole, log, leads = self.host.effects, self.host.replica.log, event.message is None
+        for count in range(len(whole) + 1):
+            if not processes.fits(reason, whole, count):
                 continue
-            part = self.host.effects[:count]
-            files = written(part, self.before)
-            operations = shown.log_operations(part, leads=leads)
-            calls = self.listener.copy().during(part, self.host.replica.log)
-            if equal([files, operations, calls], [persisted, logged, called]):
-                self.stored.write(part, files)
+            part = whole[:count]
+            calls = self.listener.copy().during(part, log)
+            expected = shown.effects_shown(part, self.before, calls, leads=leads)
+            if equal(expected, event.effects):
+                self.stored.write(part, expected["persist"])
                 self._compare_sent(part, event)
                 return
-        self._explain_cut_off(reason, persisted, logged, called, leads=leads)
-
-    def _explain_cut_off(
-        self, reason: str, persisted: Json, logged: Json, called: Json, *, leads: bool
-    ) -> None:
-        """Report where all prefixes of the reference's effects differ from the process."""
-        files = written(self.host.effects, self.before)
-        self.stored.write(self.host.effects, files)
-        operations = shown.log_operations(self.host.effects, leads=leads)
-        calls = self.listener.during(self.host.effects, self.host.replica.log)
-        self.found.extend(differences(files[: len(persisted)], persisted, "persist"))
-        self.found.extend(shown.log_differences(operations[: len(logged)], logged))
-        self.found.extend(differences(calls[: len(called)], called, "cb"))
-        if not self.found:
-            effects = [str(effect) for effect in self.host.effects]
-            self.found.append(Found("reason", effects, f"{reason} after another part of them"))
+        # All prefixes differ from the process.
+        calls = self.listener.during(whole, log)
+        expected = shown.effects_shown(whole, self.before, calls, leads=leads)
+        self.stored.write(whole, expected["persist"])
+        begun = {name: expected[name][: len(found)] for name, found in event.effects.items()}
+        wrong = list(shown.effect_differences(begun, event.effects))
+        effects = [str(effect) for effect in whole]
+        self.found += wrong or [Found("reason", effects, f"{reason} after another part of them")]

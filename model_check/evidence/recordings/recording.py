@@ -116,10 +116,10 @@ class StepEvent(Event, frozen=True, kw_only=True):
         state: dict[str, Json] | None = self.shown.get("s")
         return state
 
-    def effects(self, name: str) -> list[Json]:
-        """The effects of one kind as they are written: ``log``, ``persist`` or ``cb``."""
-        found: list[Json] = self.shown.get(name, [])
-        return found
+    @property
+    def effects(self) -> dict[str, list[Json]]:
+        """The effects but for messages, as they are written."""
+        return {name: self.shown.get(name, []) for name in ("log", "persist", "cb")}
 
     @property
     def shows_clock(self) -> bool:
@@ -131,8 +131,8 @@ class StepEvent(Event, frozen=True, kw_only=True):
 class Recording:
     """A run: its configuration, its events in order, and every message content by message id.
 
-    unknown: the number of lines with an unknown field, by kind and field. summary: ``run.json``. notes: the
-    recorder's notes by line.
+    unknown: the number of lines with an unknown field, by kind and field. summary, totals: ``run.json``, as a
+    value and as it is written. notes: the recorder's notes by line.
     """
 
     name: str
@@ -140,23 +140,26 @@ class Recording:
     events: tuple[Event, ...]
     messages: dict[int, Message]
     summary: Summary
+    totals: Json
     unknown: Counter[str]
     notes: dict[int, Json]
 
 
 def read(folder: Path) -> Recording:
     """Read and validate the run in ``folder``. Raises InputError unless it is a whole run."""
-    summary = _read_summary(folder / "run.json")
+    place = str(folder / "run.json")
+    totals = codec.parse(read_text(folder / "run.json", "the summary of a run", most=MAX_LINE_BYTES), place)
+    summary: Summary = typed(totals, Summary, place)
     trace = folder / "trace.jsonl.gz"
     with without_collector():
         reading = _Reading()
         for line, where in _lines(trace):
             reading.take(line, where)
     name = folder.name if summary.run is UNSET else summary.run
-    recording = reading.whole(name, str(trace), summary)
+    recording = reading.whole(name, str(trace), summary, totals)
     if summary.events != len(recording.events):
         lines = f"the trace has {len(recording.events)} lines"
-        raise InputError(f"{folder / 'run.json'}: 'events' says {summary.events}, {lines}.")
+        raise InputError(f"{place}: 'events' says {summary.events}, {lines}.")
     return recording
 
 
@@ -165,12 +168,7 @@ def recording_of(lines: Iterable[Json], name: str = "lines") -> Recording:
     reading = _Reading()
     for number, line in enumerate(lines, 1):
         reading.take(line, f"{name}, line {number}")
-    return reading.whole(name, name, Summary(len(reading.events)))
-
-
-def _read_summary(path: Path) -> Summary:
-    text = read_text(path, "the summary of a run", most=MAX_LINE_BYTES)
-    return typed(codec.parse(text, str(path)), Summary, str(path))
+    return reading.whole(name, name, Summary(len(reading.events)), {})
 
 
 def _lines(path: Path) -> Iterator[tuple[Json, str]]:
@@ -254,7 +252,7 @@ class _Reading:
         if head.t < (events[-1].time if events else 0):
             raise InputError(f"{where}: 't' is {head.t}, before the line above; lines were moved.")
 
-    def whole(self, name: str, where: str, summary: Summary) -> Recording:
+    def whole(self, name: str, where: str, summary: Summary, totals: Json) -> Recording:
         """The run, if it is whole. Raises InputError otherwise."""
         if self.config is None:
             raise InputError(f"{where}: the trace is empty.")
@@ -266,6 +264,7 @@ class _Reading:
             tuple(self.events),
             self.messages,
             summary,
+            totals,
             self.unknown,
             self.notes,
         )

@@ -7,20 +7,10 @@ from functools import cached_property
 
 from msgspec import UNSET
 
+from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.identity import disk_found
-from kraftcheck.evidence.recordings.lines import (
-    Append,
-    CallLine,
-    EndLine,
-    NodeLine,
-    OsFlushLine,
-    StartLine,
-    WipeLine,
-    fetched,
-)
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Recording, StepEvent
-from kraftcheck.evidence.recordings.sizes import snapshot_size
 from kraftcheck.evidence.recordings.state import differences
 from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_records import (
@@ -28,7 +18,7 @@ from kraftcheck.evidence.recordings.wire_records import (
     batch_of,
     read_quorum_state,
     record_names,
-    write_quorum_state,
+    snapshot_size,
 )
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.disk import Disk
@@ -55,13 +45,6 @@ from kraftcheck.support.errors import InputError
 DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
 
 
-def written(effects: Sequence[Effect], before: Replica) -> list[Json]:
-    """The quorum-state files written, in the version of ``before``, the replica before the step."""
-    return [
-        write_quorum_state(effect.quorum_state, before) for effect in effects if isinstance(effect, Persist)
-    ]
-
-
 class Stored:
     """The disk of a node over all its processes.
 
@@ -76,15 +59,15 @@ class Stored:
         self.is_known = True
         self.kept: int | None = None
 
-    def outside(self, line: NodeLine) -> None:
+    def outside(self, line: lines.NodeLine) -> None:
         """A broker's log is written back in the background, or the disk is replaced by an empty one."""
-        if isinstance(line, WipeLine):
+        if isinstance(line, lines.WipeLine):
             self.disk, self.file, self.is_known = Disk(), None, True
-        elif isinstance(line, OsFlushLine):
+        elif isinstance(line, lines.OsFlushLine):
             to = min(line.to, self.disk.log.end_offset)
             self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
 
-    def found_by(self, event: StepEvent, start: StartLine, known: KnownBatches) -> Iterator[Found]:
+    def found_by(self, event: StepEvent, start: lines.StartLine, known: KnownBatches) -> Iterator[Found]:
         """The new process must find the disk of the reference; after steps that were not compared, its
         recorded disk is adopted.
 
@@ -112,7 +95,7 @@ class Stored:
         if files:
             self.file = files[-1]
 
-    def left_by(self, end: EndLine) -> Iterator[Found]:
+    def left_by(self, end: lines.EndLine) -> Iterator[Found]:
         """A process ends; it leaves the state that the line shows."""
         yield from differences(self.disk.log.end_offset, end.leo, "leo")
         yield from self._flushed(end.flushed)
@@ -142,7 +125,7 @@ def last_value(log: Log, end: int) -> tuple[int, ...]:
     return log.snapshots[-1].values if log.snapshots else ()
 
 
-def creation(line: CallLine, replica: Replica) -> CreateSnapshot:
+def creation(line: lines.CallLine, replica: Replica) -> CreateSnapshot:
     """The snapshot of a call ``createSnapshot``: the state machine keeps the last value that it received."""
     assert line.offset is not UNSET  # A field that the call has.
     id = SnapshotId(line.offset, line.epoch)
@@ -175,9 +158,9 @@ class KnownBatches:
         """Every batch by base offset and epoch. Raises InputError where one is not well formed."""
         known: dict[tuple[int, int], Batch] = {}
         for event in self._recording.events:
-            shown = [batch for partition in fetched(event.message) for batch in partition.batches]
+            shown = [batch for partition in lines.fetched(event.message) for batch in partition.batches]
             if isinstance(event, StepEvent):
-                appends = [each for each in event.line.log if isinstance(each, Append)]
+                appends = [each for each in event.line.log if isinstance(each, lines.Append)]
                 shown += [batch for append in appends for batch in append.batches]
             for batch in shown:
                 try:

@@ -9,25 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET
 
 from kraftcheck import spec
+from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
-from kraftcheck.evidence.recordings.lines import (
-    AdminResultLine,
-    CallLine,
-    Commit,
-    EndLine,
-    FinalLine,
-    LostLine,
-    Message,
-    Shown,
-    StartLine,
-    Step,
-    Summary,
-    Truncate,
-    TruncateToSnapshot,
-)
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences
@@ -75,38 +61,38 @@ class Totals:
         kind, line, counts = event.kind, event.line, self.counts
         if kind in _EVENTS:
             counts[f"ev:{kind}"] += 1
-        if isinstance(line, Shown):
+        if isinstance(line, lines.Shown):
             self._state(line)
         if event.message is not None and kind == "recv":
             self._message(event.message)
         elif kind == "inflight":
             self.may_miss = True
-        elif isinstance(line, LostLine):
+        elif isinstance(line, lines.LostLine):
             self.may_miss |= event.message is not None and event.message.source == -1
             counts[f"lost:{line.why}"] += 1
-        elif isinstance(line, StartLine):
+        elif isinstance(line, lines.StartLine):
             counts["starts"] += 1
             counts["lostUnflushedRestarts"] += line.lost_unflushed > 0
-        elif isinstance(line, EndLine):
+        elif isinstance(line, lines.EndLine):
             self._end(line)
-        elif isinstance(line, CallLine):
+        elif isinstance(line, lines.CallLine):
             counts["appends"] += line.call == "append" and line.offset is not UNSET
-        elif isinstance(line, AdminResultLine):
+        elif isinstance(line, lines.AdminResultLine):
             self._admin_result(line)
         self.wipes += kind == "wipe"
         self.pauses += kind == "pause"
-        if isinstance(line, Step):
+        if isinstance(line, lines.Step):
             self._effects(line)
 
-    def _effects(self, line: Step) -> None:
+    def _effects(self, line: lines.Step) -> None:
         for entry in line.log:
-            self.counts["truncations"] += isinstance(entry, Truncate)
-            self.counts["snapshotLoads"] += isinstance(entry, TruncateToSnapshot)
+            self.counts["truncations"] += isinstance(entry, lines.Truncate)
+            self.counts["snapshotLoads"] += isinstance(entry, lines.TruncateToSnapshot)
         for call in line.callbacks:
-            if isinstance(call, Commit) and call.values is not UNSET:
+            if isinstance(call, lines.Commit) and call.values is not UNSET:
                 self.committed.update(range(call.base, call.base + len(call.values)))
 
-    def _state(self, line: Shown) -> None:
+    def _state(self, line: lines.Shown) -> None:
         role, epoch = line.state.state, line.state.epoch
         if self._roles.get(line.node) != (role, epoch):
             self._roles[line.node] = (role, epoch)
@@ -115,14 +101,14 @@ class Totals:
             self.leaders[str(epoch)] = line.node
         self.high_watermark = max(self.high_watermark, line.state.hw)
 
-    def _message(self, message: Message) -> None:
+    def _message(self, message: lines.Message) -> None:
         self.messages[message.api + ("Req" if message.is_request else "Resp")] += 1
         if message.synthetic is not None:
             self.counts[f"synthetic:{message.synthetic}"] += 1
         if message.source == -1:
             self.counts[f"admin:{message.api}"] += 1
 
-    def _end(self, line: EndLine) -> None:
+    def _end(self, line: lines.EndLine) -> None:
         self.counts[f"end:{line.reason.partition(':')[0]}"] += 1
         self.may_miss = True
         for stored in line.persisted:
@@ -132,7 +118,7 @@ class Totals:
         if line.reason == "fatal":
             self.fatal.append((line.time, line.node, line.exception))
 
-    def _admin_result(self, line: AdminResultLine) -> None:
+    def _admin_result(self, line: lines.AdminResultLine) -> None:
         api, code = line.api, line.data.error
         names = [error.name for error in spec.load().errors.values() if error.code == code]
         if len(names) == 1:
@@ -145,13 +131,13 @@ class Totals:
 
     def compare(self, final: Event) -> Iterator[Found | str]:
         """Differences of the last line and of ``run.json``; a string is an exception to count."""
-        assert isinstance(final.line, FinalLine)
+        assert isinstance(final.line, lines.FinalLine)
         yield from self._final(final.line)
-        yield from self._summary(self.recording.summary, final)
+        yield from self._summary(final)
 
     def spins(self, final: Event, shown: int) -> Iterator[Found]:
         """Whether the last line counts fewer spinning loops than the ``shown`` ones."""
-        assert isinstance(final.line, FinalLine)
+        assert isinstance(final.line, lines.FinalLine)
         given = final.line.counts.get("spinGuard", 0)
         if given < shown:
             yield Found("counts.spinGuard", f"{shown} or more", given)
@@ -165,9 +151,9 @@ class Totals:
             "counts": counts,
         }
 
-    def _final(self, line: FinalLine) -> Iterator[Found | str]:
-        yield from _equal("leaders", self._leaders(line.leaders), line.leaders)
-        yield from _equal("committedDataRecords", len(self.committed), line.committed_data_records)
+    def _final(self, line: lines.FinalLine) -> Iterator[Found | str]:
+        yield from differences(self._leaders(line.leaders), line.leaders, "leaders")
+        yield from differences(len(self.committed), line.committed_data_records, "committedDataRecords")
         given = line.counts
         for name in sorted(self.counts.keys() | given.keys()):
             if name.startswith(tuple(self.unnamed)):
@@ -175,7 +161,7 @@ class Totals:
             elif name.startswith(AT_LEAST) and self.may_miss and given.get(name, 0) > self.counts[name]:
                 yield UNSEEN_MESSAGES
             elif name.startswith(_COUNTED):
-                yield from _equal(f"counts.{name}", self.counts[name], given.get(name, 0))
+                yield from differences(self.counts[name], given.get(name, 0), f"counts.{name}")
             elif not name.startswith(NOT_COUNTED):
                 yield UNKNOWN_TOTAL
 
@@ -184,8 +170,9 @@ class Totals:
         ended = {epoch: node for epoch, node in self.ended_leading.items() if given.get(epoch) == node}
         return {**self.leaders, **ended}
 
-    def _summary(self, summary: Summary, final: Event) -> Iterator[Found]:
-        counts, config, shown = self.counts, self.recording.config, to_builtins(summary)
+    def _summary(self, final: Event) -> Iterator[Found]:
+        counts, config = self.counts, self.recording.config
+        summary, shown = self.recording.summary, self.recording.totals
         voters = sum(node.initial_voter for node in config.nodes)
         brokers = sum(not node.can_become_voter for node in config.nodes)
         totals: dict[str, Json] = {
@@ -194,7 +181,7 @@ class Totals:
             "prospectives": self.entered["Prospective"],
             "candidacies": self.entered["Candidate"],
             "resignations": self.entered["Resigned"],
-            "leaders": self._leaders(shown.get("leaders", {})),
+            "leaders": self._leaders(summary.leaders),
             "adminResults": dict(self.results),
             "starts": counts["starts"],
             "ends": self._part("end:"),
@@ -220,7 +207,7 @@ class Totals:
         for name, expected in (totals | labels).items():
             if name in shown:
                 place = 0 if name in labels else None
-                yield from _equal(f"run.json {name}", expected, shown[name], place)
+                yield from differences(expected, shown[name], f"run.json {name}", place)
         if summary.fatal is not UNSET:
             given = [(each.t, each.node) for each in summary.fatal]
             same = given == [each[:2] for each in self.fatal] and all(
@@ -232,8 +219,3 @@ class Totals:
 
     def _part(self, prefix: str) -> dict[str, int]:
         return {key[len(prefix) :]: count for key, count in self.counts.items() if key.startswith(prefix)}
-
-
-def _equal(name: str, expected: Json, found: Json, shown_at: int | None = None) -> Iterator[Found]:
-    for one in differences(expected, found, name):
-        yield one._replace(shown_at=shown_at)

@@ -122,7 +122,7 @@ class Part:
 
 
 class Codec:
-    """One layout in both directions, in its newest version. type: the JSON, by the name ``name``.
+    """One layout in both directions, in its newest version. type: of the JSON, by the name ``name``.
 
     Raises ValueError if a row names no field of the layout.
     """
@@ -132,7 +132,8 @@ class Codec:
         self.type = types.of(name, fields)
         self._layout, self._types = layout, types
         self._used: set[str] = set()
-        self.parts = tuple(self._parts("", [each for each in fields if each.exists_in(types.newest)]))
+        self.fields = [each for each in fields if each.exists_in(types.newest)]
+        self.parts = tuple(self._parts("", self.fields))
         unused = layout.rows.keys() - self._used
         if unused:
             raise ValueError(f"{layout.kind.__name__} has rows without a field: {', '.join(sorted(unused))}")

@@ -1,7 +1,9 @@
 """Kafka's wire JSON of control records and of the quorum-state file, and their form in recordings and
-adapters: batches, voter sets and snapshots.
+adapters: batches, voter sets and snapshots, with their size in bytes.
 
-Source: Kafka: the schemas of control records, QuorumStateData.json; the recorder's form of a batch.
+Source: Kafka: the schemas of control records, QuorumStateData.json, DefaultRecordBatch (61 bytes of header),
+DefaultRecord, RecordsSnapshotWriter; the recorder's form of a batch, whose state machine writes each value in
+4 bytes.
 """
 
 from __future__ import annotations
@@ -10,7 +12,13 @@ from kraftcheck import spec
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.typed import Json, converted, typed
 from kraftcheck.evidence.recordings.wire_codec import Codec, Each, Layout, Rows
-from kraftcheck.evidence.recordings.wire_types import ControlRecord, RecordBatch, Types
+from kraftcheck.evidence.recordings.wire_types import (
+    ControlRecord,
+    RecordBatch,
+    Types,
+    encoded_size,
+    signed_size,
+)
 from kraftcheck.reference.log import (
     Batch,
     KRaftVersion,
@@ -224,3 +232,42 @@ def write_quorum_state(state: QuorumState, replica: Replica) -> dict[str, Json]:
 def write_whole_quorum_state(state: QuorumState) -> dict[str, Json]:
     """The file of version 1, for any version of KRaft."""
     return _QUORUM_STATE.write(state)
+
+
+# The size in bytes of batches and snapshots.
+
+_HEADER = 61
+#: Attributes, time since the first record (always 0), and the number of headers (none): a byte each.
+_FIXED = 3
+#: A control record's key (its version and its type), and a value.
+_KEY, _VALUE = 4, 4
+
+
+def size_of(batch: Batch) -> int:
+    """The size of ``batch``, uncompressed."""
+    return _HEADER + sum(_record_size(index, record) for index, record in enumerate(batch.records))
+
+
+def snapshot_size(voters: VoterSet | None, kraft_version: int, values: tuple[int, ...]) -> int:
+    """The size of a snapshot: a batch with its header and the control records, the values, its footer."""
+    control: list[Record] = [] if voters is None else [KRaftVersion(kraft_version), Voters(voters)]
+    ends = [
+        _HEADER + _sized(0, _KEY, encoded_size(spec.load().messages[name].fields, {}))
+        for name in ("SnapshotHeaderRecord", "SnapshotFooterRecord")
+    ]
+    content = size_of(Batch(0, 0, tuple(map(Value, values)))) if values else 0
+    return sum(ends) + sum(_record_size(index, record) for index, record in enumerate(control, 1)) + content
+
+
+def _record_size(index: int, record: Record) -> int:
+    if isinstance(record, Value):
+        return _sized(index, None, _VALUE)
+    codec = _RECORDS[record_name(record)][1]
+    return _sized(index, _KEY, encoded_size(codec.fields, _write_record(record)["value"]))
+
+
+def _sized(index: int, key: int | None, value: int) -> int:
+    """A record whose key (``None``: it has none) and value have these sizes."""
+    key_length = signed_size(-1 if key is None else key)
+    body = _FIXED + signed_size(index) + key_length + (key or 0) + signed_size(value) + value
+    return signed_size(body) + body

@@ -111,3 +111,38 @@ class Types(NamedTuple):
         is_younger = first_version(field) > self.oldest or not field.exists_in(self.newest)
         is_optional = is_younger or field.tag is not None or field.name in self.constants
         return kind, default_of(field) if is_optional else NODEFAULT
+
+
+# Sizes in Kafka's compact encoding.
+
+_BYTES: Mapping[str, int] = {"int16": 2, "uint16": 2, "int32": 4, "int64": 8, "uuid": 16}
+
+
+def encoded_size(fields: Sequence[Field], shown: Json, prefix: str = "") -> int:
+    """The size in bytes of an object with ``fields``, which are below ``prefix``; a structure ends with the
+    number of its tagged fields, which is 0.
+    """
+    size = 1
+    for path, inside in grouped(fields, prefix).items():
+        kind, below = inside[0].type, f"{path}."
+        if inside[0].path != path:
+            value = shown[key_of(path)]
+            items = value if path.endswith("[]") else [value]
+            size += sum(encoded_size(inside, item, below) for item in items)
+            size += unsigned_size(len(items) + 1) if path.endswith("[]") else 0
+        elif kind == "string":
+            text = shown[key_of(path)].encode()
+            size += unsigned_size(len(text) + 1) + len(text)
+        else:
+            size += _BYTES[kind]
+    return size
+
+
+def signed_size(value: int) -> int:
+    """The size of a varint, of which the sign is the last bit."""
+    return unsigned_size(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def unsigned_size(value: int) -> int:
+    """The size of a varint."""
+    return max(1, (value.bit_length() + 6) // 7)

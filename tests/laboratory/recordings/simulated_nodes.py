@@ -6,11 +6,10 @@ from abc import ABC
 from collections.abc import Sequence
 
 from kraftcheck.evidence.recordings import processes
-from kraftcheck.evidence.recordings.effects import log_operations
+from kraftcheck.evidence.recordings.effects import effects_shown
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.state import encode_state, same
-from kraftcheck.evidence.recordings.stored import written
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.effects import (
     AppendAccepted,
@@ -208,7 +207,7 @@ class Processes(Network, ABC):
         assert node.host is not None
         shown = {}
         if before is not None:
-            shown = effects_shown(effects, before, calls, leads=during is None)
+            shown = _listed(effects_shown(effects, before, calls, leads=during is None))
             self._reach_disk(node, effects, shown)
         fields: Json = {"inc": node.incarnation, "reason": reason}
         if reason == "fatal":
@@ -248,7 +247,7 @@ class Processes(Network, ABC):
         """Write the line of a step, if it has a visible effect."""
         host = node.host
         assert host is not None
-        shown = effects_shown(host.effects, before, calls, leads=kind == "tick")
+        shown = _listed(effects_shown(host.effects, before, calls, leads=kind == "tick"))
         self._reach_disk(node, host.effects, shown)
         out = self._send(node, host.effects)
         state = encode_state(host.replica, stopped=host.stopped)
@@ -271,11 +270,6 @@ class Processes(Network, ABC):
         self._settle(node, node.incarnation)
 
 
-def effects_shown(effects: Sequence[Effect], before: Replica, calls: list[Json], *, leads: bool) -> Json:
-    """The lists ``log``, ``persist`` and ``cb`` of a line; empty ones are left out."""
-    log = [
-        {name: operation[name] for name in ("op", "by", "batches")} if "batches" in operation else operation
-        for operation in log_operations(effects, leads=leads)
-    ]
-    lists = {"log": log, "persist": written(effects, before), "cb": calls}
-    return {name: entries for name, entries in lists.items() if entries}
+def _listed(shown: Json) -> Json:
+    """The lists of a line; empty ones are left out."""
+    return {name: entries for name, entries in shown.items() if entries}

@@ -10,24 +10,18 @@ from msgspec import UNSET
 from kraftcheck.evidence.history.chain import Batch, Link
 from kraftcheck.evidence.history.fetches import check_fetch, check_times
 from kraftcheck.evidence.history.replica import Replica, WholeState
-from kraftcheck.evidence.recordings.lines import (
-    Append,
-    Callback,
-    Commit,
-    Flush,
-    LoadSnapshot,
-    Operation,
-    OsFlushLine,
-    Shown,
-    StartLine,
-    Truncate,
-    TruncateToSnapshot,
-    WipeLine,
-    fetched,
-)
+from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.outcome import Finding, Judgement, Remark
-from kraftcheck.evidence.recordings.properties import states, view, voting
-from kraftcheck.evidence.recordings.properties.run import Run, Step
+from kraftcheck.evidence.recordings.properties import states
+from kraftcheck.evidence.recordings.properties.step import (
+    Run,
+    Step,
+    batch_of,
+    fetching,
+    is_fetched,
+    key,
+    state_of,
+)
 from kraftcheck.evidence.recordings.recording import Event, Recording, StepEvent
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
@@ -81,12 +75,12 @@ def _take(run: Run, event: Event) -> None:
     line = event.line
     if isinstance(event, StepEvent):
         _step(run, event)
-    elif isinstance(line, WipeLine):
+    elif isinstance(line, lines.WipeLine):
         # The disk is replaced: the known facts about the replica stay with its old directory id.
         old = run.replicas.pop(line.n, None)
         if old is not None:
             run.retired.append(old)
-    elif isinstance(line, OsFlushLine):
+    elif isinstance(line, lines.OsFlushLine):
         replica = run.replicas.get(line.n)
         if replica is not None:
             written = min(line.to, replica.log.end)
@@ -95,25 +89,25 @@ def _take(run: Run, event: Event) -> None:
 
 def _step(run: Run, event: StepEvent) -> None:
     replica, line = run.replicas.get(event.node), event.line
-    if isinstance(line, StartLine):
+    if isinstance(line, lines.StartLine):
         replica = _started(run, event.node, line, replica)
     elif replica is None:
         return
     before = replica.state
     after = None
-    if isinstance(line, Shown) and event.state is not None:
-        after = view.state_of(line.state, event.state, event.where, before)
+    if isinstance(line, lines.Shown) and event.state is not None:
+        after = state_of(line.state, event.state, event.where, before)
     step = Step(run, event, replica, before, after)
-    if isinstance(line, StartLine):
+    if isinstance(line, lines.StartLine):
         run.logs.found(replica, _log_found(step, line), event, step.report)
         states.find_file(step)
-    voting.judge_answer(step)
+    states.judge_answer(step)
     for operation in event.line.log:
         _operate(step, operation)
     states.write_file(step)
-    states.judge(step)
-    voting.judge_sent(step)
-    voting.judge_epoch(step)
+    states.judge_state(step)
+    states.judge_sent(step)
+    states.judge_epoch(step)
     _judge_leader(step)
     if after is not None:
         states.judge_voters(step, after)
@@ -122,12 +116,12 @@ def _step(run: Run, event: StepEvent) -> None:
     replica.state = after
 
 
-def _started(run: Run, node: int, line: StartLine, replica: Replica | None) -> Replica:
-    key = view.key(node, line.dir_id)
-    if replica is None or replica.key != key:
+def _started(run: Run, node: int, line: lines.StartLine, replica: Replica | None) -> Replica:
+    own = key(node, line.dir_id)
+    if replica is None or replica.key != own:
         if replica is not None:
             run.retired.append(replica)
-        replica = run.replicas[key.id] = Replica(key, run.logs.forest.root)
+        replica = run.replicas[own.id] = Replica(own, run.logs.forest.root)
     replica.starts()
     return replica
 
@@ -135,7 +129,7 @@ def _started(run: Run, node: int, line: StartLine, replica: Replica | None) -> R
 # The log.
 
 
-def _log_found(step: Step, line: StartLine) -> Link:
+def _log_found(step: Step, line: lines.StartLine) -> Link:
     forest = step.run.logs.forest
     log = forest.root
     if line.state.snapshot is not None:
@@ -147,35 +141,35 @@ def _log_found(step: Step, line: StartLine) -> Link:
     return log
 
 
-def _operate(step: Step, operation: Operation) -> None:
+def _operate(step: Step, operation: lines.Operation) -> None:
     """One log operation of a step."""
     replica, logs, message = step.replica, step.run.logs, step.event.message
-    if isinstance(operation, Append):
+    if isinstance(operation, lines.Append):
         for batch in _appended(step, operation):
             old = replica.log
             logs.append(replica, batch, step.after or step.before, step.event, step.report)
             if operation.by == "leader" and replica.log.voters != old.voters:
                 states.change_voters(step, old.voters, replica.log)
-    elif isinstance(operation, Flush):
+    elif isinstance(operation, lines.Flush):
         replica.flushed = min(operation.to, replica.log.end)
-    elif isinstance(operation, Truncate):
+    elif isinstance(operation, lines.Truncate):
         theirs = None if message is None else step.run.answered.get(message.mid)
         leader = -1 if message is None else message.source
         logs.truncate(replica, operation.to, theirs, leader, step.event, step.report)
-    elif isinstance(operation, TruncateToSnapshot):
+    elif isinstance(operation, lines.TruncateToSnapshot):
         end, epoch = operation.offset, operation.epoch
         replica.moves_to(logs.forest.find(end, epoch) or logs.forest.unseen(end, epoch), step.event)
         replica.flushed = replica.log.end
 
 
-def _appended(step: Step, append: Append) -> Iterator[Batch]:
+def _appended(step: Step, append: lines.Append) -> Iterator[Batch]:
     """The batches of an append; the message shows those of a follower."""
     shown = append.batches
     if append.by == "follower":
-        answer = (batch for partition in fetched(step.event.message) for batch in partition.batches)
+        answer = (batch for partition in lines.fetched(step.event.message) for batch in partition.batches)
         shown = [batch for batch in answer if append.base <= batch.base and batch.last < append.end]
     try:
-        yield from map(view.batch_of, shown)
+        yield from map(batch_of, shown)
     except ValueError as error:
         raise InputError(f"{step.event.where}: {error}.") from None
 
@@ -188,7 +182,7 @@ def _judge_leader(step: Step) -> None:
     before, after = step.before, step.after
     if before is None or after is None or after.role != "Leader" or before.role != "Leader":
         return
-    message, fetch = step.event.message, view.fetching(step.event.message)
+    message, fetch = step.event.message, fetching(step.event.message)
     if message is not None and fetch is not None:
         check_fetch(before, after, *fetch, step.run.unflushed.pop(message.mid, None), step.report)
     if before.progress != after.progress:
@@ -227,12 +221,12 @@ def _judge_high_watermark(step: Step, after: WholeState) -> None:
     step.run.committed.high_watermark(step.replica, step.before, after, replicas, step.report)
 
 
-def _judge_callback(step: Step, callback: Callback) -> None:
+def _judge_callback(step: Step, callback: lines.Callback) -> None:
     committed = step.run.committed
-    if isinstance(callback, LoadSnapshot):
+    if isinstance(callback, lines.LoadSnapshot):
         value = -1 if callback.value is None else callback.value
         committed.loaded(callback.offset, value, step.report)
-    elif isinstance(callback, Commit):
+    elif isinstance(callback, lines.Commit):
         known = step.replica.known_high_watermark
         if step.after is not None and known <= callback.last:
             evidence = f"applies offset {callback.last}, its high watermark is {known}"
@@ -243,9 +237,9 @@ def _judge_callback(step: Step, callback: Callback) -> None:
 
 def _last_known(step: Step) -> int:
     """The largest high watermark that a step's callbacks and Fetch answers show."""
-    shown = [call.last + 1 for call in step.event.line.callbacks if isinstance(call, Commit)]
+    shown = [call.last + 1 for call in step.event.line.callbacks if isinstance(call, lines.Commit)]
     for message, _ in step.messages("Fetch", requests=False):
-        shown += [partition.highWatermark for partition in fetched(message)]
+        shown += [partition.highWatermark for partition in lines.fetched(message)]
     return max(shown, default=0)
 
 
@@ -264,5 +258,5 @@ def _remember(step: Step) -> None:
         progress.fetched = None
     if after is None or after.role != "Follower" or message is None:
         return
-    if message.source == after.leader and view.is_fetched(message):
+    if message.source == after.leader and is_fetched(message):
         progress.fetched = event
