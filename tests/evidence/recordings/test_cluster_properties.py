@@ -122,8 +122,8 @@ def test_an_unflushed_tail_that_is_lost_is_no_finding(tmp_path: Path) -> None:
     assert found_in(cluster, tmp_path) == []
 
 
-def test_what_a_leader_told_before_it_died_was_committed(tmp_path: Path) -> None:
-    """A quorum of one dies behind its flush; an observer heard of the record, the state shows it nowhere."""
+def test_records_that_a_leader_sent_before_its_process_ended_were_committed(tmp_path: Path) -> None:
+    """The process of the only voter ends after its flush; an observer has received the record."""
     cluster = Cluster(voters=(1,), observers=(101,))
     elect_alone(cluster)
     cluster.follow(101, 1)

@@ -42,6 +42,10 @@ from tests.laboratory.recordings.simulation import Simulation
 
 Lines = list[dict[str, Any]]
 
+RESIGNED = Replica(
+    ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
+)
+
 #: Message ids from here on are those of lines that are added.
 MORE = 90_000
 
@@ -300,7 +304,7 @@ def test_totals_may_count_what_no_line_shows_and_not_less() -> None:
     assert [one.field for one in report_on(lines).differences] == ["counts.ev:recv"]
 
 
-def test_a_process_may_die_before_it_has_a_state() -> None:
+def test_a_process_may_end_before_it_has_a_state() -> None:
     lines = small_recording()
     end = first(lines, "end")
     died = {**lines[end], "inc": lines[end]["inc"] + 1, "reason": "fatal", "exception": "why"}
@@ -308,7 +312,7 @@ def test_a_process_may_die_before_it_has_a_state() -> None:
     assert report.differences == []
 
 
-def test_a_run_in_which_nobody_was_elected() -> None:
+def test_a_run_without_an_elected_leader() -> None:
     simulation = Simulation(1, hurry=10)
     simulation.at(10, partial(simulation.start, 1))
     simulation.run(900)
@@ -318,8 +322,8 @@ def test_a_run_in_which_nobody_was_elected() -> None:
 
 
 @pytest.mark.parametrize("written_back", (True, False))
-def test_what_a_dead_process_had_not_flushed_may_stay_so(written_back: bool) -> None:
-    """A broker dies twice: the log that it keeps is flushed in between, or it is not."""
+def test_records_that_an_ended_process_had_not_flushed_may_stay_unflushed(written_back: bool) -> None:
+    """A broker's process ends twice; the log that it keeps is flushed in between, or it is not."""
     simulation = started(4, brokers=1)
     simulation.at(200, partial(simulation.start, 101))
     simulation.at(300, simulation.append)
@@ -356,19 +360,13 @@ def _last(lines: Lines, kind: str) -> int:
     return max(line["seq"] for line in lines if line["ev"] == kind)
 
 
-def test_a_resigned_leader_may_be_told_to_resign_again() -> None:
+def test_a_resigned_leader_may_be_asked_to_resign_again() -> None:
     """It is still the leader of its epoch; other epochs to come are refused (KafkaRaftClient.resign)."""
-    replica = Replica(
-        ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
-    )
-    refused = {epoch: step(KAFKA, replica, Resign(epoch)).effects != () for epoch in (-1, 2, 3, 4)}
+    refused = {epoch: step(KAFKA, RESIGNED, Resign(epoch)).effects != () for epoch in (-1, 2, 3, 4)}
     assert refused == {-1: True, 2: False, 3: False, 4: True}
 
 
-def test_a_resigned_leader_tells_its_voters_before_it_leaves_its_epoch() -> None:
+def test_a_resigned_leader_informs_its_voters_before_it_leaves_its_epoch() -> None:
     """After a pause both are due in one poll (KafkaRaftClient.pollResigned)."""
-    replica = Replica(
-        ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
-    )
-    effects = step(KAFKA, replica, Poll((Timer.ELECTION,))).effects
+    effects = step(KAFKA, RESIGNED, Poll((Timer.ELECTION,))).effects
     assert [type(effect) for effect in effects[:3]] == [Send, Send, Persist]

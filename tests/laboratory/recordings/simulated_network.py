@@ -175,8 +175,8 @@ class Network(ABC):
             return "connectionReset"
         request = letter.request
         if request is not None:
-            gave_up = request.mid not in self.open or node.host is None or node.incarnation != request.owner
-            if gave_up:
+            runs = node.host is not None and node.incarnation == request.owner
+            if request.mid not in self.open or not runs:
                 return "connectionClosed"
         if self.random.random() < self.drop:
             return self.random.choice(["drop", "reset"])

@@ -153,14 +153,14 @@ class Simulation(Processes):
             )
 
     def resign(self) -> None:
-        """Each leader is asked to give up."""
+        """Each leader is asked to resign."""
         for node in self._leaders():
             assert node.host is not None
             epoch = node.host.replica.epoch
             self._call(node, Resign(epoch), {"call": "resign", "epoch": epoch})
 
     def resign_at(self, id: int, epoch: int) -> None:
-        """A node is asked to give up ``epoch``, whether or not it leads it."""
+        """A node is asked to resign from ``epoch``, whether or not it leads it."""
         node = self.nodes[id]
         if node.host is not None and not self._is_paused(node):
             self._call(node, Resign(epoch), {"call": "resign", "epoch": epoch})
