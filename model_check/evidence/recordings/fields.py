@@ -1,27 +1,26 @@
-"""Typed access to decoded JSON of unknown origin: every failure names the file, the line and the field."""
+"""Typed access to the decoded JSON of adapters: every failure names the place and the field."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
 
 from kraftcheck.evidence.recordings.typed import Json as Json
 from kraftcheck.evidence.recordings.typed import typed as typed
 from kraftcheck.support.errors import InputError
 
+T = TypeVar("T")
+
 _NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a fraction"}
 
 
+@dataclass(frozen=True, slots=True)
 class Fields:
-    """A JSON object and its place, for instance ``trace.jsonl.gz, line 12``.
+    """A JSON object and its place, for instance ``answer 12``."""
 
-    Not a dataclass: a recording has millions of them, and a frozen one takes thrice as long to build.
-    """
-
-    __slots__ = ("values", "where")
-
-    def __init__(self, values: dict[str, Json], where: str) -> None:
-        self.values = values
-        self.where = where
+    values: dict[str, Json]
+    where: str
 
     @staticmethod
     def of(value: Json, where: str) -> Fields:
@@ -33,42 +32,33 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
-    def __repr__(self) -> str:
-        return f"Fields({self.values!r}, {self.where!r})"
-
     def value(self, key: str) -> Json:
         """A field of any type, ``null`` included."""
         if key not in self.values:
             raise InputError(f"{self.where}: field '{key}' is missing.")
         return self.values[key]
 
+    def _get(self, key: str, kind: type[T], expected: str, default: T | None) -> T:
+        found = self.values.get(key, default)
+        if type(found) is not kind:
+            raise self._wrong(key, expected)
+        return found
+
     def number(self, key: str, default: int | None = None) -> int:
         """An integer field; ``default`` makes it optional."""
-        found = self.values.get(key, default)
-        if type(found) is not int:
-            raise self._wrong(key, "an integer")
-        return found
+        return self._get(key, int, "an integer", default)
 
     def text(self, key: str, default: str | None = None) -> str:
         """A string field."""
-        found = self.values.get(key, default)
-        if type(found) is not str:
-            raise self._wrong(key, "a string")
-        return found
+        return self._get(key, str, "a string", default)
 
     def flag(self, key: str, default: bool | None = None) -> bool:
         """A boolean field."""
-        found = self.values.get(key, default)
-        if type(found) is not bool:
-            raise self._wrong(key, "true or false")
-        return found
+        return self._get(key, bool, "true or false", default)
 
     def items(self, key: str, default: list[Json] | None = None) -> list[Json]:
         """A list field."""
-        found = self.values.get(key, default)
-        if type(found) is not list:
-            raise self._wrong(key, "a list")
-        return found
+        return self._get(key, list, "a list", default)
 
     def numbers(self, key: str) -> tuple[int, ...]:
         """A list of integers."""
@@ -79,10 +69,7 @@ class Fields:
 
     def inner(self, key: str) -> Fields:
         """A field that is an object."""
-        found = self.values.get(key)
-        if type(found) is not dict:
-            raise self._wrong(key, "an object")
-        return Fields(found, self.where)
+        return Fields(self._get(key, dict, "an object", None), self.where)
 
     def objects(self, key: str, default: list[Json] | None = None) -> Iterator[Fields]:
         """A field that is a list of objects."""

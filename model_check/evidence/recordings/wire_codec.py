@@ -60,10 +60,10 @@ class Computed(NamedTuple):
 
 
 class Each(NamedTuple):
-    """An array: a tuple of values of ``kind``, or, if that is ``None``, of the only field of each element."""
+    """An array: a tuple of values of ``kind``."""
 
     attribute: str
-    kind: type[Frozen] | None
+    kind: type[Frozen]
     rows: Mapping[str, str | Computed | Each] = {}
 
 
@@ -248,16 +248,6 @@ class Codec:
 
     def _each(self, row: Each, key: str, since: int, path: str, inside: list[Field]) -> Part:
         attribute, prefix = row.attribute, f"{path}."
-        if row.kind is None:
-            (only,) = row.rows
-            item = key_of(only)
-
-            def read_scalars(content: Any, values: Values) -> None:
-                values[attribute] = tuple(getattr(each, item) for each in getattr(content, key))
-
-            return Part(
-                key, since, read_scalars, lambda value: [{item: one} for one in getattr(value, attribute)]
-            )
         fields = [replace(each, path=each.path.removeprefix(prefix), tag=None) for each in inside]
         codec = Codec(Layout(row.kind, row.rows), fields, self._types._replace(constants={}))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kraftcheck import spec
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.typed import Json, converted, typed
-from kraftcheck.evidence.recordings.wire_codec import Codec, Each, Layout, Rows
+from kraftcheck.evidence.recordings.wire_codec import Codec, Computed, Each, Layout, Rows
 from kraftcheck.evidence.recordings.wire_types import (
     ControlRecord,
     RecordBatch,
@@ -48,14 +48,23 @@ def _codec(schema: str, layout: Layout, version: int = 0) -> Codec:
     return Codec(layout, fields, Types(0, version, {"Version": 0}), layout.kind.__name__)
 
 
+def _ids(attribute: str, key: str) -> Computed:
+    """A list of voters that a record names by their ids."""
+    return Computed(
+        attribute,
+        lambda data, _: tuple(voter.voterId for voter in getattr(data, key)),
+        lambda change: [{"voterId": voter} for voter in getattr(change, attribute)],
+    )
+
+
 _LEADER_CHANGE = _codec(
     "LeaderChangeMessage",
     Layout(
         LeaderChange,
         {
             "LeaderId": "leader",
-            "Voters[]": Each("voters", None, {"VoterId": ""}),
-            "GrantingVoters[]": Each("granting_voters", None, {"VoterId": ""}),
+            "Voters[]": _ids("voters", "voters"),
+            "GrantingVoters[]": _ids("granting_voters", "grantingVoters"),
         },
     ),
 )
