@@ -299,8 +299,9 @@ class NodeRun:
             calls += self.listener.after_poll(self.host.replica)
         leads = event.kind == "tick"
         expected = shown.effects_shown(effects, self.before, calls, leads=leads)
-        if not same(expected, event.effects):
-            wrong = shown.effect_differences(expected, event.effects)
+        recorded = event.effects
+        if not same(expected, recorded):
+            wrong = shown.effect_differences(expected, recorded)
             self.found.extend(self._with_origin(one, expected["log"]) for one in wrong)
         if leads:
             self.used.extend(shown.unordered(effects))
