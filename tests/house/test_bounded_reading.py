@@ -179,7 +179,7 @@ def test_a_recording_is_read_within_bounds(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(InputError, match=r"line 1: longer than 1,048,576 bytes"):
         recording.read(_run(tmp_path, b"\0" * 2**25))
     line = b'{"seq": 0, "t": 0, "ev": "note", "x": "' + b"x" * 10**6 + b'"}\n'
-    monkeypatch.setattr(recording._Reading, "take", lambda self, fields: None)
+    monkeypatch.setattr(recording._Reading, "take", lambda self, shown, where: None)
     with pytest.raises(InputError, match=r"line 17: the file is compressed more than 200 times"):
         recording.read(_run(tmp_path, line * 30))
     monkeypatch.setattr(recording, "MAX_TRACE_BYTES", 10**7)

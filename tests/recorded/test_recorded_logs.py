@@ -36,9 +36,9 @@ _NO_DIRECTORY = (None, "AAAAAAAAAAAAAAAAAAAAAA")
 
 @dataclass
 class Process:
-    """One process: what its log lines tell, and the lines of the event stream about it."""
+    """One process: the history that its log lines show, and the lines of the event stream about it."""
 
-    told: list[HistoryEntry] = field(default_factory=list)
+    history: list[HistoryEntry] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -49,19 +49,19 @@ class Process:
 @cache
 def read(run: Path) -> tuple[LogReport, str, dict[int, list[Process]]]:
     """The report on a run's logs, their level, and the processes of each node."""
-    told: dict[tuple[int, int], list[HistoryEntry]] = defaultdict(list)
-    report = read_logs([run], Options(), lambda entry: told[entry.node, entry.process].append(entry))
+    histories: dict[tuple[int, int], list[HistoryEntry]] = defaultdict(list)
+    report = read_logs([run], Options(), lambda entry: histories[entry.node, entry.process].append(entry))
     processes: dict[int, list[Process]] = defaultdict(list)
     with gzip.open(run / "trace.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             step = json.loads(line)
             node = step.get("n")
             if step["ev"] == "start":
-                entries = told.pop((node, len(processes[node]) + 1), [])
+                entries = histories.pop((node, len(processes[node]) + 1), [])
                 processes[node].append(Process(entries))
             if step["ev"] in ("start", "tick", "recv", "api", "expire", "end"):
                 processes[node][-1].steps.append(step)
-    assert not told, f"processes that no event tells of: {sorted(told)}"
+    assert not histories, f"processes without an event: {sorted(histories)}"
     level = json.loads((run / "run.json").read_text(encoding="utf-8"))["logLevel"]
     return report, level, processes
 
@@ -116,7 +116,7 @@ def agrees(state: LoggedState, shown: Step) -> bool:
 
 def follow(name: str, process: Process) -> None:
     """Take every logged change exactly once, in the step of the event stream in which it happened."""
-    changes = [e for e in process.told if e.what in ("start", "transition", "attempt", "interrupted")]
+    changes = [e for e in process.history if e.what in ("start", "transition", "attempt", "interrupted")]
     place, state = 0, None
     for step in process.steps:
         where = f"{name}, seq {step['seq']}"
@@ -202,13 +202,15 @@ def beginning(name: str, process: Process, logged: list[Any], recorded: list[Any
 @each_run
 def test_voter_sets(run: Path) -> None:
     for name, process in all_processes(run):
-        first = next((at for at, entry in enumerate(process.told) if entry.what in ("start", "attempt")), 0)
+        first = next(
+            (at for at, entry in enumerate(process.history) if entry.what in ("start", "attempt")), 0
+        )
         logged = [
             (
                 -1 if entry.voters_offset is None else entry.voters_offset,
                 sorted([one.id, one.directory] for one in entry.voters or ()),
             )
-            for entry in process.told[first:]
+            for entry in process.history[first:]
         ]
         recorded = [
             (step["s"]["votersOffset"], sorted([one[0], *(one[1:] or [None])] for one in step["s"]["voters"]))
@@ -216,7 +218,7 @@ def test_voter_sets(run: Path) -> None:
             if "s" in step
         ]
         passes_through(name, process, without_repeats(logged), without_repeats(recorded))
-        versions = without_repeats([entry.version or 0 for entry in process.told[first:]])
+        versions = without_repeats([entry.version or 0 for entry in process.history[first:]])
         known = without_repeats([step["s"]["kraftVersion"] for step in process.steps if "s" in step])
         passes_through(name, process, versions, known)
 
@@ -224,7 +226,7 @@ def test_voter_sets(run: Path) -> None:
 @each_run
 def test_truncations_and_snapshots(run: Path) -> None:
     for name, process in all_processes(run):
-        logged = [(e.what, e.offset) for e in process.told if e.what in ("truncation", "snapshot")]
+        logged = [(e.what, e.offset) for e in process.history if e.what in ("truncation", "snapshot")]
         names = {"truncate": "truncation", "truncateToSnapshot": "snapshot"}
         recorded = [
             (names[change["op"]], change["to" if change["op"] == "truncate" else "offset"])
@@ -240,13 +242,13 @@ def test_truncations_and_snapshots(run: Path) -> None:
 def test_high_watermarks(run: Path) -> None:
     _, level, _ = read(run)
     for name, process in all_processes(run):
-        logged = [entry.offset for entry in process.told if entry.what == "high watermark"]
+        logged = [entry.offset for entry in process.history if entry.what == "high watermark"]
         values = [step["s"]["hw"] for step in process.steps if "s" in step]
         if level == "INFO":
             firsts = [now for before, now in zip([-1, *values], values, strict=False) if before < 0 <= now]
             beginning(name, process, logged, firsts)
             continue
-        moves = [e.offset for e in process.told if e.what in ("high watermark", "snapshot")]
+        moves = [e.offset for e in process.history if e.what in ("high watermark", "snapshot")]
         known = [value for value in values if value >= 0]
         beginning(name, process, without_repeats(moves), without_repeats(known))
 
@@ -255,7 +257,7 @@ def test_high_watermarks(run: Path) -> None:
 def test_ends_of_the_log(run: Path) -> None:
     _, level, _ = read(run)
     for name, process in all_processes(run):
-        logged = [entry.offset for entry in process.told if entry.what == "append"]
+        logged = [entry.offset for entry in process.history if entry.what == "append"]
         if level != "TRACE":
             assert not logged, f"{name}: appends are logged at {level}"
             continue

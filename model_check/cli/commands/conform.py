@@ -7,15 +7,14 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
+from kraftcheck.evidence.recordings.conform_report import Wanted, as_json, as_text, exit_status
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import RunResult
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import find_runs, read
-from kraftcheck.evidence.recordings.report import as_json, exit_status
-from kraftcheck.evidence.recordings.report_text import Wanted, as_text
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support import signals
 from kraftcheck.support.arguments import cores, whole_number
@@ -68,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compare and judge the runs.
 
-    Exit status: see :func:`kraftcheck.evidence.recordings.report.exit_status`."""
+    Exit status: see :func:`kraftcheck.evidence.recordings.conform_report.exit_status`."""
     protocol = read_protocol(arguments.protocol, arguments.settings)
     require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
@@ -101,7 +100,7 @@ def _results(folders: Sequence[Path], protocol: Protocol, tell: Callable[[str], 
                 results.append(result)
                 tell(f"{number:,} of {len(folders):,} runs")
         except BaseException:
-            for process in list(pool._processes.values()):
+            for process in active_children():
                 process.terminate()
             raise
     return results

@@ -83,6 +83,8 @@ class VoteAnswer(NamedTuple):
     granted: bool
     cluster: bytes = b""
     """The id of the cluster; empty where it is not shown."""
+    voter: str | None = None
+    """The directory id that the request is for, where it names one."""
 
 
 class Appended(NamedTuple):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_codec import or_minus_one
 from kraftcheck.evidence.recordings.wire_records import write_batch
 from kraftcheck.reference import log as logs

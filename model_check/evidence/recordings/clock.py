@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.recording import StepEvent
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.reference.config import Times, connection_span, span
 from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff
 from kraftcheck.reference.events import BackoffExpired, RequestTimedOut, Timer
@@ -113,7 +113,7 @@ class Clock:
                 yield RequestTimedOut(node) if connection.awaiting else BackoffExpired(node)
 
     def shown(
-        self, replica: Replica, state: dict[str, Json], event: Event
+        self, replica: Replica, state: dict[str, Json], event: StepEvent
     ) -> tuple[dict[str, Json], list[Found]]:
         """The deadlines that a recorded state must show, and the fault of a random one in it."""
         given = state["deadlines"]

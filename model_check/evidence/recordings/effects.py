@@ -12,37 +12,33 @@ from kraftcheck.evidence.recordings.exceptions import (
     SEND_ORDER,
     VOTER_ORDER,
 )
-from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.lines import Sent
+from kraftcheck.evidence.recordings.lines import Message, Sent
 from kraftcheck.evidence.recordings.network import UNSUPPORTED, is_older
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message
-from kraftcheck.evidence.recordings.sizes import size_of
+from kraftcheck.evidence.recordings.recording import NOT_RAFT, StepEvent
 from kraftcheck.evidence.recordings.state import differences, same
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import ERROR_TEXT, VERSIONS, api_of, at_version, write_message
-from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, write_batch
+from kraftcheck.evidence.recordings.wire_records import (
+    UncoveredMessageError,
+    size_of,
+    write_batch,
+    write_quorum_state,
+)
 from kraftcheck.reference.effects import (
     AppendBatch,
     DeleteBefore,
     Effect,
     Flush,
     LoadSnapshot,
+    Persist,
     Reply,
     Send,
     Truncate,
 )
 from kraftcheck.reference.log import Batch, LeaderChange, Voters
 from kraftcheck.reference.messages import FetchResponse, Request, Response
-from kraftcheck.reference.replica import Connection
-
-_LOG_EFFECTS = (AppendBatch, Flush, Truncate, DeleteBefore, LoadSnapshot)
-
-#: The possible fields of a recorded operation on the log.
-_OPERATIONS = {
-    "append": frozenset({"op", "by", "batches", "base", "end", "lastEpoch"}),
-    "flush": frozenset({"op", "to"}),
-    "truncate": frozenset({"op", "to"}),
-}
+from kraftcheck.reference.replica import Connection, Replica
 
 
 class Sending(NamedTuple):
@@ -59,14 +55,38 @@ class Sending(NamedTuple):
 NOTHING_SENT = Sending([], {}, [], [])
 
 
+def effects_shown(
+    effects: Sequence[Effect], before: Replica, calls: list[Json], *, leads: bool
+) -> dict[str, list[Json]]:
+    """The lists ``log``, ``persist`` and ``cb`` of a step's line. before: the replica before the step, in
+    whose version the quorum-state file is. calls: the callbacks. leads: it appends as a leader.
+    """
+    persisted = [effect.quorum_state for effect in effects if isinstance(effect, Persist)]
+    files = [write_quorum_state(state, before) for state in persisted]
+    return {"log": log_operations(effects, leads=leads), "persist": files, "cb": calls}
+
+
 def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, Any]]:
-    """The changes of the log; batches appended in one go are one operation. ``leads``: as a leader."""
+    """The changes of the log as recorded; batches appended in one go are one operation. ``leads``: as a
+    leader; the message shows the batches of a follower's append.
+    """
     operations: list[dict[str, Any]] = []
+    end = None
     for effect in effects:
         if isinstance(effect, AppendBatch):
             batch = effect.batch
-            contents = [write_batch(batch)] if leads else None
-            _add_append(operations, batch.base_offset, batch.end_offset, batch.epoch, contents)
+            if not operations or operations[-1]["op"] != "append" or batch.base_offset != end:
+                shown = (
+                    {"by": "leader", "batches": []}
+                    if leads
+                    else {"by": "follower", "base": batch.base_offset}
+                )
+                operations.append({"op": "append", **shown})
+            if leads:
+                operations[-1]["batches"].append(write_batch(batch))
+            else:
+                operations[-1] |= {"end": batch.end_offset, "lastEpoch": batch.epoch}
+            end = batch.end_offset
         elif isinstance(effect, Flush):
             operations.append({"op": "flush", "to": effect.offset})
         elif isinstance(effect, Truncate):
@@ -82,46 +102,23 @@ def log_operations(effects: Sequence[Effect], *, leads: bool) -> list[dict[str, 
     return operations
 
 
-def touches_log(effects: Sequence[Effect]) -> bool:
-    """Whether an effect changes the log."""
-    return any(isinstance(effect, _LOG_EFFECTS) for effect in effects)
+def effect_differences(
+    expected: Mapping[str, list[Json]], found: Mapping[str, list[Json]]
+) -> Iterator[Found]:
+    """The differences of two results of :func:`effects_shown`; those of an append also by its place."""
+    for name in ("cb", "persist"):
+        yield from differences(expected[name], found[name], name)
+    left, right = (list(map(_placed, each["log"])) for each in (expected, found))
+    yield from differences(left, right, "log")
 
 
-def recorded_operations(log: Sequence[Fields]) -> list[dict[str, Any]]:
-    """The recorded operations in the same form; the message shows the batches of a follower's append."""
-    operations: list[dict[str, Any]] = []
-    for entry in log:
-        operation = entry.text("op")
-        if operation not in _OPERATIONS:
-            operations.append(entry.values)
-            continue
-        if operation == "append" and entry.text("by") == "leader":
-            for batch in entry.objects("batches"):
-                end = batch.number("last") + 1
-                _add_append(operations, batch.number("base"), end, batch.number("epoch"), [batch.values])
-        elif operation == "append":
-            end = entry.number("end")
-            _add_append(operations, entry.number("base"), end, entry.number("lastEpoch"), None)
-            operations[-1]["by"] = entry.text("by")
-        else:
-            operations.append({"op": operation, "to": entry.number("to")})
-        if not entry.values.keys() <= _OPERATIONS[operation]:
-            operations[-1]["fields"] = sorted(entry.values)
-    return operations
-
-
-def _add_append(
-    operations: list[dict[str, Any]], base: int, end: int, epoch: int, batches: list[Json] | None
-) -> None:
-    last: dict[str, Any] = operations[-1] if operations else {"op": "none"}
-    if last["op"] == "append" and last["end"] == base:
-        last["end"], last["lastEpoch"] = end, epoch
-        if batches is not None:
-            last["batches"] = [*last.get("batches", []), *batches]
-        return
-    operation: dict[str, Any] = {"op": "append", "base": base, "end": end, "lastEpoch": epoch}
-    operation |= {"by": "follower"} if batches is None else {"by": "leader", "batches": batches}
-    operations.append(operation)
+def _placed(operation: Json) -> Json:
+    batches = operation.get("batches")
+    if not batches:
+        return operation
+    first, last = batches[0], batches[-1]
+    place = {"base": first["base"], "end": last["last"] + 1, "lastEpoch": last["epoch"]}
+    return {"op": operation["op"], **place, **operation}
 
 
 def unordered(effects: Sequence[Effect]) -> list[str]:
@@ -137,7 +134,7 @@ def _unordered(batches: Sequence[Batch]) -> list[str]:
 
 def compare_sent(
     effects: Sequence[Effect],
-    event: Event,
+    event: StepEvent,
     messages: Mapping[int, Message],
     servers: Mapping[int, int],
 ) -> Sending:
@@ -154,7 +151,7 @@ def compare_sent(
             expected[True, to, api_of(effect.request)] = effect
         elif isinstance(effect, Reply):
             expected[False, effect.to, api_of(effect.response), effect.correlation] = effect
-    if not expected and not event.sent:
+    if not expected and not event.line.sent:
         return NOTHING_SENT
     result = Sending([], {}, [], [])
     recorded = _recorded(event)
@@ -168,7 +165,7 @@ def compare_sent(
         message = messages.get(sent.mid)
         shown = None if message is None else message.seq
         if key not in expected:
-            found = "sent" if message is None else message.data.values
+            found = "sent" if message is None else message.data
             result.found.append(Found(_path(key), None, found, shown))
             continue
         effect = expected[key]
@@ -204,7 +201,7 @@ def _pair_numbers(
     result: Sending,
     numbers: list[int],
     unseen: list[Send],
-    event: Event,
+    event: StepEvent,
     messages: Mapping[int, Message],
 ) -> None:
     """The requests of a step have the expected correlation ids ``numbers``, in some order.
@@ -218,16 +215,18 @@ def _pair_numbers(
     left = [number for number in numbers if number not in given]
     if len(left) != len(unseen) or len(set(given)) != len(given):
         # Any of them may be the wrong one, so each line that shows one is named.
-        lines = [messages[sent.mid].seq for sent in event.sent if sent.is_request and sent.mid in messages]
+        lines = [
+            messages[sent.mid].seq for sent in event.line.sent if sent.is_request and sent.mid in messages
+        ]
         result.found.extend(Found("out.corr", sorted(numbers), given, line) for line in lines)
         return
     result.correlations.update((effect.to, number) for effect, number in zip(unseen, left, strict=True))
     result.unsure.extend(left)
 
 
-def _recorded(event: Event) -> dict[tuple[Any, ...], Sent]:
+def _recorded(event: StepEvent) -> dict[tuple[Any, ...], Sent]:
     recorded: dict[tuple[Any, ...], Sent] = {}
-    for sent in event.sent:
+    for sent in event.line.sent:
         if sent.api == NOT_RAFT and not sent.is_request:
             continue
         if sent.api not in VERSIONS:
@@ -246,10 +245,9 @@ def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Messag
         result.exceptions.append(OLDER_VERSION)
     batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
     result.exceptions.extend(_unordered(batches))
-    _adopt_error_text(expected, message.data.values)
-    if not same(expected, message.data.values):
-        wrong = differences(expected, message.data.values, _path(key))
-        result.found.extend(one._replace(shown_at=message.seq) for one in wrong)
+    _adopt_error_text(expected, message.data)
+    if not same(expected, message.data):
+        result.found.extend(differences(expected, message.data, _path(key), message.seq))
 
 
 def _adopt_error_text(expected: Json, found: Json) -> None:
@@ -260,7 +258,7 @@ def _adopt_error_text(expected: Json, found: Json) -> None:
 
 def _older(newest: Json, message: Message) -> Json:
     """``newest`` as the version of ``message`` shows it, unless no peer ever got it in that version."""
-    if message.why == UNSUPPORTED and same(newest, message.data.values):
+    if message.why == UNSUPPORTED and same(newest, message.data):
         return newest
     return at_version(newest, message.api, message.version, is_request=message.is_request)
 
@@ -283,9 +281,9 @@ def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
             partition["batches"] = records
 
 
-def discovery_choice(event: Event, servers: Mapping[int, int]) -> int | None:
+def discovery_choice(event: StepEvent, servers: Mapping[int, int]) -> int | None:
     """The bootstrap server that Kafka drew, as far as the recording shows a draw."""
-    for sent in event.sent:
+    for sent in event.line.sent:
         if sent.is_request and sent.api == "Fetch":
             for server, node in servers.items():
                 if node == sent.destination:

@@ -1,33 +1,26 @@
-"""Typed access to decoded JSON of unknown origin: every failure names the file, the line and the field."""
+"""Typed access to the decoded JSON of adapters: every failure names the place and the field."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-import msgspec
-from msgspec import inspect
-
+from kraftcheck.evidence.recordings.typed import Json as Json
+from kraftcheck.evidence.recordings.typed import typed as typed
 from kraftcheck.support.errors import InputError
 
-Json = Any
 T = TypeVar("T")
 
 _NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a fraction"}
 
 
+@dataclass(frozen=True, slots=True)
 class Fields:
-    """A JSON object and its place, for instance ``trace.jsonl.gz, line 12``.
+    """A JSON object and its place, for instance ``answer 12``."""
 
-    Not a dataclass: a recording has millions of them, and a frozen one takes thrice as long to build.
-    """
-
-    __slots__ = ("values", "where")
-
-    def __init__(self, values: dict[str, Json], where: str) -> None:
-        self.values = values
-        self.where = where
+    values: dict[str, Json]
+    where: str
 
     @staticmethod
     def of(value: Json, where: str) -> Fields:
@@ -39,42 +32,33 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
-    def __repr__(self) -> str:
-        return f"Fields({self.values!r}, {self.where!r})"
-
     def value(self, key: str) -> Json:
         """A field of any type, ``null`` included."""
         if key not in self.values:
             raise InputError(f"{self.where}: field '{key}' is missing.")
         return self.values[key]
 
+    def _get(self, key: str, kind: type[T], expected: str, default: T | None) -> T:
+        found = self.values.get(key, default)
+        if type(found) is not kind:
+            raise self._wrong(key, expected)
+        return found
+
     def number(self, key: str, default: int | None = None) -> int:
         """An integer field; ``default`` makes it optional."""
-        found = self.values.get(key, default)
-        if type(found) is not int:
-            raise self._wrong(key, "an integer")
-        return found
+        return self._get(key, int, "an integer", default)
 
     def text(self, key: str, default: str | None = None) -> str:
         """A string field."""
-        found = self.values.get(key, default)
-        if type(found) is not str:
-            raise self._wrong(key, "a string")
-        return found
+        return self._get(key, str, "a string", default)
 
     def flag(self, key: str, default: bool | None = None) -> bool:
         """A boolean field."""
-        found = self.values.get(key, default)
-        if type(found) is not bool:
-            raise self._wrong(key, "true or false")
-        return found
+        return self._get(key, bool, "true or false", default)
 
     def items(self, key: str, default: list[Json] | None = None) -> list[Json]:
         """A list field."""
-        found = self.values.get(key, default)
-        if type(found) is not list:
-            raise self._wrong(key, "a list")
-        return found
+        return self._get(key, list, "a list", default)
 
     def numbers(self, key: str) -> tuple[int, ...]:
         """A list of integers."""
@@ -85,10 +69,7 @@ class Fields:
 
     def inner(self, key: str) -> Fields:
         """A field that is an object."""
-        found = self.values.get(key)
-        if type(found) is not dict:
-            raise self._wrong(key, "an object")
-        return Fields(found, self.where)
+        return Fields(self._get(key, dict, "an object", None), self.where)
 
     def objects(self, key: str, default: list[Json] | None = None) -> Iterator[Fields]:
         """A field that is a list of objects."""
@@ -112,57 +93,3 @@ class Fields:
 
 def _name(value: Json) -> str:
     return "null" if value is None else _NAMES.get(type(value), str(value).lower())
-
-
-# Values of a type.
-
-_WORDS = {
-    "int": "an integer", "str": "a string", "bool": "true or false", "float": "a number",
-    "object": "an object", "array": "a list", "null": "null",
-}  # fmt: skip
-
-
-def typed(data: Json, kind: type[T] | Any, where: str) -> T:
-    """``data`` as a value of ``kind``, a type of msgspec. Raises InputError, which names the field."""
-    try:
-        found: T = msgspec.convert(data, kind)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{where}: {_sentence(str(error), kind)}.") from None
-    except UnicodeEncodeError:
-        raise InputError(f"{where}: a string has half of a surrogate pair, which is no character.") from None
-    return found
-
-
-def _sentence(error: str, kind: Any) -> str:
-    """The message of msgspec on a value that is not of ``kind``, as a sentence of kraftcheck."""
-    text, _, place = error.partition(" - at `$")
-    path = place.removesuffix("`").removeprefix(".").replace("[...]", ".*")
-    missing = re.fullmatch(r"Object missing required field `(.+)`", text)
-    if missing is not None:
-        return f"field '{path}.{missing[1]}' is missing" if path else f"field '{missing[1]}' is missing"
-    expected = re.fullmatch(r"Expected `(.+?)`(.*?)(?:, got `(.+)`)?", text)
-    field = f"field '{path}'" if path else "the value"
-    if text.startswith("Invalid enum value "):
-        values = dict.fromkeys(_choices(inspect.type_info(kind), path.rpartition(".")[2]))
-        found = text.removeprefix("Invalid enum value ")
-        return f"{field} must be {' or '.join(map(repr, values))}, found {found}"
-    if expected is None:
-        wrong = re.search(r"'(.*)'", text)
-        return f"{field} cannot be {wrong[0]}" if wrong else f"{field}: {text}"
-    wanted = " or ".join(_WORDS.get(word, word) for word in expected[1].split(" | "))
-    found = f", found {_WORDS.get(expected[3], expected[3])}" if expected[3] else ""
-    return f"{field} must be {wanted}{expected[2]}{found}"
-
-
-def _choices(kind: inspect.Type, name: str) -> Iterator[Json]:
-    """The values of the fields ``name`` anywhere in ``kind`` that have only a few."""
-    if isinstance(kind, inspect.StructType):
-        for field in kind.fields:
-            if field.encode_name == name and isinstance(field.type, inspect.LiteralType):
-                yield from field.type.values
-            yield from _choices(field.type, name)
-    elif isinstance(kind, inspect.UnionType):
-        for each in kind.types:
-            yield from _choices(each, name)
-    elif isinstance(kind, inspect.ListType):
-        yield from _choices(kind.item_type, name)

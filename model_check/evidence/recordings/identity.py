@@ -8,6 +8,7 @@ every node has the voters as static configuration.
 from __future__ import annotations
 
 from kraftcheck.evidence.recordings.lines import ConfigLine, StartLine
+from kraftcheck.evidence.recordings.recording import StepEvent
 from kraftcheck.evidence.recordings.wire import LISTENER
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_quorum_state
 from kraftcheck.reference import log as logs
@@ -66,11 +67,11 @@ def _bootstrap(config: ConfigLine, node: int, found: str) -> tuple[VoterSet, int
     return voters, config.initial_kraft_version
 
 
-def disk_found(start: StartLine, where: str, known: dict[tuple[int, int], Batch]) -> Disk:
+def disk_found(event: StepEvent, start: StartLine, known: dict[tuple[int, int], Batch]) -> Disk:
     """The disk of a ``start`` line. Raises UncoveredMessageError where not all of it is shown."""
     if start.state.snapshot is not None or start.state.log_start is not None:
         raise UncoveredMessageError("a disk with a snapshot")
-    quorum_state = read_quorum_state(start.persisted, where)
+    quorum_state = read_quorum_state(event.shown["persisted"], event.where)
     batches = []
     for base, _, epoch, _, _ in start.log_batches:
         content = known.get((base, epoch))
@@ -82,5 +83,5 @@ def disk_found(start: StartLine, where: str, known: dict[tuple[int, int], Batch]
     try:
         log = logs.log_of(tuple(batches))
     except ValueError as error:
-        raise InputError(f"{where}: {error}.") from None
+        raise InputError(f"{event.where}: {error}.") from None
     return Disk(quorum_state, log, log.end_offset)

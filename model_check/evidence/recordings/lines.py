@@ -1,4 +1,4 @@
-"""The lines of a recording, by their ``ev``, as types: their possible fields and the types of these.
+"""The lines of a recording, by their ``ev``, and ``run.json``, as types: which fields there may be.
 
 :func:`schema` gives the same as a JSON Schema. The value of a field is compared, not validated: a wrong value
 is a difference at its line.
@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.json import schema_components
 from msgspec.structs import fields
 
+from kraftcheck.evidence.recordings.typed import converted
+from kraftcheck.evidence.recordings.wire import CONTENTS
+from kraftcheck.evidence.recordings.wire_types import ZERO_UUID, RecordBatch
 from kraftcheck.reference.config import Times
 
 Json = dict[str, Any]
@@ -97,8 +101,12 @@ class Sent(Struct):
         return self.kind == "req"
 
 
-class Content(Struct, kw_only=True):
-    """A message with its content. synthetic: the reason why the network layer made it in the peer's place."""
+class Message(Struct, kw_only=True, dict=True):
+    """A message with its content: a line, or the part ``during`` of an ``end`` line.
+
+    data: the content as shown. destination, why: where it was lost or left over, and the reason of a loss.
+    seq: the line that shows it.
+    """
 
     mid: int
     kind: Literal["req", "resp"]
@@ -107,7 +115,33 @@ class Content(Struct, kw_only=True):
     correlation: int = field(name="corr")
     version: int = field(name="ver")
     data: Json
-    synthetic: str | UnsetType = UNSET
+    made_as: str | UnsetType = field(name="synthetic", default=UNSET)
+    destination: int = field(name="to", default=-1)
+    why: str | None = None
+    seq: int = -1
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it is a request."""
+        return self.kind == "req"
+
+    @cached_property
+    def content(self) -> Any:
+        """The content as a value of its type; ``None`` for an unknown API. Raises ValueError."""
+        kind = CONTENTS.get((self.api, self.is_request))
+        return None if kind is None else converted(self.data, kind)
+
+    @property
+    def synthetic(self) -> str | None:
+        """The reason why the network layer made it in the peer's place; ``None``: the peer sent it."""
+        return None if self.made_as is UNSET else self.made_as
+
+
+def fetched(message: Message | None) -> list[Any]:
+    """The partitions of a Fetch response; none for any other message."""
+    if message is None or message.api != "Fetch" or message.is_request:
+        return []
+    return [partition for topic in message.content.responses for partition in topic.partitions]
 
 
 class NodeConfig(Struct, frozen=True, rename="camel"):
@@ -171,11 +205,99 @@ class Network(Struct, frozen=True, rename="camel"):
     tail_max: int = 0
 
 
+# Effects of a step.
+
+
+class Append(Struct, tag_field="op", tag="append", rename="camel"):
+    """A leader appends ``batches``; a follower those of the message from ``base`` to ``end``."""
+
+    by: Literal["leader", "follower"]
+    batches: list[RecordBatch] = []
+    base: int = -1
+    end: int = -1
+    last_epoch: int = -1
+
+
+class Flush(Struct, tag_field="op", tag="flush"):
+    """The log is flushed up to ``to``."""
+
+    to: int
+
+
+class Truncate(Struct, tag_field="op", tag="truncate"):
+    """The log ends at ``to``."""
+
+    to: int
+
+
+class DeleteBefore(Struct, tag_field="op", tag="deleteBefore"):
+    """The log starts at the end of a snapshot."""
+
+    offset: int
+    epoch: int
+
+
+class TruncateToSnapshot(Struct, tag_field="op", tag="truncateToSnapshot"):
+    """A snapshot replaces the log."""
+
+    offset: int
+    epoch: int
+
+
+class Commit(Struct, tag_field="cb", tag="commit"):
+    """The state machine gets a committed batch; one of control records has no ``values``."""
+
+    base: int
+    last: int
+    epoch: int
+    values: list[int] | UnsetType = UNSET
+
+
+class LeaderReport(Struct, tag_field="cb", tag="leaderChange"):
+    """The state machine learns of a leader, or that an epoch has none yet."""
+
+    leader: int
+    epoch: int
+
+
+class LoadBootstrap(Struct, tag_field="cb", tag="loadBootstrap"):
+    """The state machine gets the checkpoint from which the cluster starts."""
+
+
+class LoadSnapshot(Struct, tag_field="cb", tag="loadSnapshot"):
+    """The state machine gets a snapshot; ``value`` is the last one in it."""
+
+    offset: int
+    epoch: int
+    value: int | None
+
+
+class StoredFile(Struct, rename="camel"):
+    """The quorum-state file; version 0 has no directory id."""
+
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    voted_directory_id: str = ZERO_UUID
+
+
+Operation = Append | Flush | Truncate | DeleteBefore | TruncateToSnapshot
+Callback = Commit | LeaderReport | LoadBootstrap | LoadSnapshot
+
+
+# Lines.
+
+
 class Line(Struct, kw_only=True, tag_field="ev", rename="camel"):
     """Every line: its number from 0 on, and the global time in ms."""
 
     seq: int
     time: int = field(name="t")
+
+    @property
+    def kind(self) -> str:
+        """Its ``ev``."""
+        return str(self.__struct_config__.tag)
 
 
 class ConfigLine(Line, tag="config"):
@@ -202,10 +324,10 @@ class Step(Line, kw_only=True):
 
     node: int = field(name="n")
     local_time: int | UnsetType = field(name="lt", default=UNSET)
-    log: list[Json] = []
-    persist: list[Json] = []
-    out: list[Sent] = []
-    cb: list[Json] = []
+    log: list[Operation] = []
+    persisted: list[StoredFile] = field(name="persist", default=[])
+    sent: list[Sent] = field(name="out", default=[])
+    callbacks: list[Callback] = field(name="cb", default=[])
 
 
 class Shown(Step, kw_only=True):
@@ -222,7 +344,7 @@ class StartLine(Shown, tag="start", kw_only=True):
     can_become_voter: bool
     auto_join: bool
     lost_unflushed: int
-    persisted: Json | None
+    found: StoredFile | None = field(name="persisted")
     log_batches: list[FoundBatch]
 
 
@@ -231,16 +353,7 @@ class TickLine(Shown, tag="tick"):
 
 
 class ReceiveLine(Shown, tag="recv", kw_only=True):
-    """A message is handled."""
-
-    mid: int
-    kind: Literal["req", "resp"]
-    api: str
-    source: int = field(name="from")
-    correlation: int = field(name="corr")
-    version: int = field(name="ver")
-    data: Json
-    synthetic: str | UnsetType = UNSET
+    """A message is handled; the line has the fields of a :class:`Message`."""
 
 
 class CallLine(Shown, tag="api", kw_only=True):
@@ -278,21 +391,14 @@ class EndLine(Step, tag="end", kw_only=True):
     reason: str
     leo: int
     flushed: int
-    during: Content | UnsetType = UNSET
+    during: Message | UnsetType = UNSET
     exception: str = ""
     power_loss: bool = False
 
 
 class LeftLine(Line, kw_only=True):
-    """A message that no node handles."""
+    """A message that no node handles; the line has the fields of a :class:`Message`."""
 
-    mid: int
-    kind: Literal["req", "resp"]
-    api: str
-    source: int = field(name="from")
-    correlation: int = field(name="corr")
-    version: int = field(name="ver")
-    data: Json
     to: int
 
 
@@ -345,6 +451,12 @@ class ApiVersionsLine(Line, tag="apiVersions", kw_only=True):
     source: int = field(name="from")
 
 
+class Result(Struct):
+    """An answer to the client."""
+
+    error: int = field(name="errorCode")
+
+
 class AdminResultLine(Line, tag="adminResult", kw_only=True):
     """The client has the answer ``mid`` to its request ``re``."""
 
@@ -352,7 +464,7 @@ class AdminResultLine(Line, tag="adminResult", kw_only=True):
     mid: int
     answers: int = field(name="re")
     api: str
-    data: Json
+    data: Result
 
 
 class NoteLine(Line, tag="note"):
@@ -376,14 +488,25 @@ WorldLine = (
 AnyLine = StepLine | WorldLine
 
 
+#: Lines with the fields of a message.
+_WITH_MESSAGE = (ReceiveLine, LostLine, InFlightLine)
+
+
 def names(kind: type[Struct]) -> frozenset[str]:
     """The fields of a type by their names in JSON, with the one that names a line's kind."""
     tag = kind.__struct_config__.tag_field
     return frozenset({each.encode_name for each in fields(kind)} | ({tag} if tag else set()))
 
 
+#: The possible fields of a message; where it is lost or left over is shown on lines alone.
+MESSAGE = names(Message) - {"seq", "to", "why"}
+
+
 def _kinds(lines: Any) -> dict[str, frozenset[str]]:
-    return {str(kind.__struct_config__.tag): names(kind) for kind in get_args(lines)}
+    return {
+        str(kind.__struct_config__.tag): names(kind) | (MESSAGE if kind in _WITH_MESSAGE else set())
+        for kind in get_args(lines)
+    }
 
 
 #: By ``ev``: the fields that a line of each kind may have; others are counted as unknown.
@@ -391,9 +514,41 @@ KEYS: Mapping[str, frozenset[str]] = _kinds(AnyLine)
 STEPS, WORLD = frozenset(_kinds(StepLine)), frozenset(_kinds(WorldLine))
 
 
+# The summary.
+
+
+class FatalEnd(Struct):
+    """A process that ended by an exception."""
+
+    t: int
+    node: int
+    exception: str
+
+
+class Summary(Struct, rename="camel"):
+    """``run.json``. Fields but ``events`` may be missing; other totals are compared as they are written."""
+
+    events: int
+    run: str | UnsetType = UNSET
+    leaders: dict[str, int] = {}
+    fatal: list[FatalEnd] | UnsetType = UNSET
+    invariant_notes: list[Any] | UnsetType = UNSET
+
+
 def schema() -> Json:
-    """The JSON Schema of one line of a recording."""
-    (line,), components = schema_components([AnyLine], ref_template="#/$defs/{name}")
+    """The JSON Schema of one line of a recording; ``$defs`` also has the contents of messages."""
+    types = [AnyLine, Message, *CONTENTS.values()]
+    (line, *_), components = schema_components(types, ref_template="#/$defs/{name}")
+    message = components["Message"]
+    message["allOf"] = [
+        {
+            "if": {"properties": {"api": {"const": api}, "kind": {"const": "req" if asks else "resp"}}},
+            "then": {"properties": {"data": {"$ref": f"#/$defs/{content.__name__}"}}},
+        }
+        for (api, asks), content in CONTENTS.items()
+    ]
+    for kind in _WITH_MESSAGE:
+        components[kind.__name__]["allOf"] = [{"$ref": "#/$defs/Message"}]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A line of a recorded run of Kafka's raft module (trace.jsonl.gz)",

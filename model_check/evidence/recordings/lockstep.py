@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kraftcheck.evidence.recordings.exceptions import SPINNING, UNKNOWN_FIELD
-from kraftcheck.evidence.recordings.lines import STEPS, ConfigLine, NodeLine
+from kraftcheck.evidence.recordings.lines import ConfigLine, NodeLine
 from kraftcheck.evidence.recordings.nodes import NodeRun
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.processes import Processes
-from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.recording import Event, Recording, StepEvent
 from kraftcheck.evidence.recordings.spacing import Spacing
 from kraftcheck.evidence.recordings.stored import KnownBatches
 from kraftcheck.evidence.recordings.totals import Totals
@@ -43,7 +43,7 @@ def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
     with without_collector():
         comparison = _Comparison(recording, protocol)
         for event in recording.events:
-            if event.kind in STEPS:
+            if isinstance(event, StepEvent):
                 comparison.step(event)
             else:
                 comparison.world(event)
@@ -65,9 +65,8 @@ class _Comparison:
         self.known = KnownBatches(recording)
         self.nodes: dict[int, NodeRun] = {}
 
-    def step(self, event: Event) -> None:
+    def step(self, event: StepEvent) -> None:
         """One step of a node."""
-        assert event.node is not None
         self._differ(event, event.node, self.processes.step(event))
         self._differ(event, event.node, self.transport.step(event))
         self.totals.take(event)

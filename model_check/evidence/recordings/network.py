@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.lines import NetLine, Sent
+from kraftcheck.evidence.recordings.lines import Message, NetLine, Sent
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Message
 from kraftcheck.evidence.recordings.state import equal
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import (
+    CONTENTS,
     ERROR_TEXT,
     VERSIONS,
-    read_message,
+    message_of,
     shown_since,
     write_message,
 )
@@ -50,7 +50,7 @@ def wrong_version(message: Message) -> Iterator[Found]:
     elif not 0 <= message.version <= newest:
         yield Found("ver", newest, message.version)
     elif message.version < newest and message.why != UNSUPPORTED:
-        shown = shown_since(message.data.values, message.api, is_request=message.is_request)
+        shown = shown_since(message.data, message.api, is_request=message.is_request)
         if shown > message.version:
             yield Found("ver", f"{shown} or more, by the fields", message.version)
 
@@ -62,8 +62,7 @@ def error_answer(api: str, error: int) -> Json:
     """
     if api not in VERSIONS or api == "DescribeQuorum":
         return None
-    empty = {"errorCode": error, "topics": [], "responses": []}
-    shown = write_message(read_message(api, Fields(empty, api), is_request=False))
+    shown = write_message(message_of(api, CONTENTS[api, False](errorCode=error), api, is_request=False))
     return {**{name: value for name, value in shown.items() if name != "currentLeader"}, "errorCode": error}
 
 

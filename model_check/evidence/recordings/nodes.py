@@ -17,15 +17,15 @@ from kraftcheck.evidence.recordings import processes
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.host import Correlations, Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.lines import CallLine, EndLine, StartLine
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
-from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.recording import Recording, StepEvent
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
-from kraftcheck.evidence.recordings.stored import KnownBatches, Stored, creation, written
-from kraftcheck.evidence.recordings.wire import read_message
+from kraftcheck.evidence.recordings.stored import KnownBatches, Stored, creation
+from kraftcheck.evidence.recordings.typed import Json
+from kraftcheck.evidence.recordings.wire import message_of
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError
 from kraftcheck.reference.effects import (
     AppendAccepted,
@@ -88,13 +88,13 @@ class NodeRun:
         self.unseen_poll_at: int | None = None
         self.last_state: Json = None
         self.submitted: dict[int, int] = {}
-        self.history: deque[tuple[Event, tuple[str, ...]]] = deque(maxlen=6)
+        self.history: deque[tuple[StepEvent, tuple[str, ...]]] = deque(maxlen=6)
         self.found: list[Found] = []
         self.used: list[str] = []
 
     # One recorded step.
 
-    def take(self, event: Event) -> None:
+    def take(self, event: StepEvent) -> None:
         """Compare one step with the reference's."""
         report = self.report
         if event.kind != "start" and self.detached is not None:
@@ -128,7 +128,7 @@ class NodeRun:
         """The timers of the process and the time of its shutdown timeout, where they are known."""
         return (None, None) if self.detached is not None else (self.host.clock, self.shutdown_at)
 
-    def _report(self, event: Event, before: Iterable[tuple[Event, tuple[str, ...]]]) -> None:
+    def _report(self, event: StepEvent, before: Iterable[tuple[StepEvent, tuple[str, ...]]]) -> None:
         steps = tuple(f"{step.seq} {step.label}: {' '.join(rules) or '-'}" for step, rules in before)
         for one in self.found:
             self.report.differ(event, self.node, one, tuple(self.host.rules), steps)
@@ -137,7 +137,7 @@ class NodeRun:
         self.detached = reason
         self.stored.is_known = False
 
-    def _dispatch(self, event: Event) -> None:
+    def _dispatch(self, event: StepEvent) -> None:
         if event.kind not in ("start", "end") and self.host.stopped:
             self.found.append(Found("process", "its end: the shutdown is complete", event.kind))
         line = event.line
@@ -159,10 +159,10 @@ class NodeRun:
 
     # Feeding the reference.
 
-    def _start(self, event: Event, line: StartLine) -> None:
+    def _start(self, event: StepEvent, line: StartLine) -> None:
         self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
-        self.found.extend(self.stored.found_by(line, event.where, self.known))
+        self.found.extend(self.stored.found_by(event, line, self.known))
         disk = self.stored.disk
         config = self.recording.config
         identity = identity_of(
@@ -195,10 +195,10 @@ class NodeRun:
                 self.found.append(Found("a poll between messages", str(effect), None))
         self.host.effects = []
 
-    def _tick(self, event: Event) -> None:
+    def _tick(self, event: StepEvent) -> None:
         assert event.state is not None
         if processes.is_second_half(event, self.last_state):
-            if not event.callbacks and same(self.last_state, event.state):
+            if not event.line.callbacks and same(self.last_state, event.state):
                 self.found.append(Found("tick", "a poll with a visible effect", None))
             self._unseen_poll()
             self._compare(event, polled=True)
@@ -214,10 +214,10 @@ class NodeRun:
             self.unseen_poll_at = None
             self._compare(event)
 
-    def _receive(self, event: Event) -> None:
+    def _receive(self, event: StepEvent) -> None:
         message = event.message
         assert message is not None
-        content = read_message(message.api, message.data, is_request=message.is_request)
+        content = message_of(message.api, message.content, event.where, is_request=message.is_request)
         if message.is_request:
             assert isinstance(content, Request)
             if isinstance(content, AddRaftVoterRequest):
@@ -232,7 +232,7 @@ class NodeRun:
             source = self.correlations.awaited_by(message)
             self.host.feed(ResponseReceived(source, content, message.correlation, event.now), event.now)
 
-    def _call(self, event: Event, line: CallLine) -> None:
+    def _call(self, event: StepEvent, line: CallLine) -> None:
         # The poll that waits began before the call, and may still take the next message.
         self._unseen_poll()
         call, values = line.call, tuple(line.values)
@@ -265,14 +265,14 @@ class NodeRun:
             self.found.append(Found("threw", failed or None, threw))
         self._compare(event)
 
-    def _expire(self, event: Event) -> None:
-        if not event.sent:
+    def _expire(self, event: StepEvent) -> None:
+        if not event.line.sent:
             self.found.append(Found("out", "the answer to a Fetch that has waited long enough", []))
-        for sent in event.sent:
+        for sent in event.line.sent:
             self.host.feed(FetchWaitExpired(sent.destination, sent.answers), event.now)
         self._compare(event)
 
-    def _end(self, event: Event, line: EndLine) -> None:
+    def _end(self, event: StepEvent, line: EndLine) -> None:
         reason = line.reason
         if reason == "stopped":
             timed_out = self.shutdown_at is not None and event.now >= self.shutdown_at
@@ -292,34 +292,25 @@ class NodeRun:
 
     # Comparing.
 
-    def _compare(self, event: Event, *, polled: bool = False) -> None:
+    def _compare(self, event: StepEvent, *, polled: bool = False) -> None:
         effects = self.host.effects
         calls = self.listener.during(effects, self.host.replica.log) if effects else []
         if polled:
             calls += self.listener.after_poll(self.host.replica)
-        if calls or event.callbacks:
-            self._differ(calls, [call.values for call in event.callbacks], "cb")
-        files = written(effects, self.before) if effects else []
-        if files or event.persisted:
-            self._differ(files, [entry.values for entry in event.persisted], "persist")
-        if event.log or (effects and shown.touches_log(effects)):
-            logged = shown.log_operations(effects, leads=event.kind == "tick")
-            recorded = shown.recorded_operations(event.log)
-            if not same(logged, recorded):
-                wrong = differences(logged, recorded, "log")
-                self.found.extend(self._with_origin(one, logged) for one in wrong)
-            if event.kind == "tick":
-                self.used.extend(shown.unordered(effects))
-        self.stored.write(effects, files)
+        leads = event.kind == "tick"
+        expected = shown.effects_shown(effects, self.before, calls, leads=leads)
+        recorded = event.effects
+        if not same(expected, recorded):
+            wrong = shown.effect_differences(expected, recorded)
+            self.found.extend(self._with_origin(one, expected["log"]) for one in wrong)
+        if leads:
+            self.used.extend(shown.unordered(effects))
+        self.stored.write(effects, expected["persist"])
         self._compare_sent(effects, event)
         if effects and isinstance(effects[-1], Fatal):
             self.found.append(Found("fatal", effects[-1].sentence, None))
         if event.state is not None:
             self._compare_state(event)
-
-    def _differ(self, expected: Json, found: Json, path: str) -> None:
-        if not same(expected, found):
-            self.found.extend(differences(expected, found, path))
 
     def _with_origin(self, one: Found, logged: list[Json]) -> Found:
         """An appended value was submitted before: name that line too."""
@@ -330,7 +321,7 @@ class NodeRun:
         offset = logged[operation]["batches"][batch]["base"] + record
         return one._replace(shown_at=self.submitted.get(offset))
 
-    def _compare_sent(self, effects: Sequence[Effect], event: Event) -> None:
+    def _compare_sent(self, effects: Sequence[Effect], event: StepEvent) -> None:
         sending = shown.compare_sent(effects, event, self.recording.messages, self.servers)
         if sending is shown.NOTHING_SENT:
             return
@@ -345,7 +336,7 @@ class NodeRun:
         leader = self.host.replica.quorum_state.leader
         return isinstance(sent.request, FetchRequest) and sent.to in self.servers and sent.to != leader
 
-    def _compare_state(self, event: Event) -> None:
+    def _compare_state(self, event: StepEvent) -> None:
         assert event.state is not None
         draws = self.host.clock.draws
         expected = encode_state(self.host.replica, stopped=self.host.stopped)
@@ -359,36 +350,24 @@ class NodeRun:
                 one = one._replace(shown_at=self.host.clock.drawn_at)
             self.found.append(one)
 
-    def _compare_cut_off(self, event: Event, reason: str) -> None:
+    def _compare_cut_off(self, event: StepEvent, reason: str) -> None:
         """The effects of a process up to its end are the first part of the reference's effects."""
-        persisted = [entry.values for entry in event.persisted]
-        logged = shown.recorded_operations(event.log)
-        called = [call.values for call in event.callbacks]
-        leads = event.message is None
-        for count in range(len(self.host.effects) + 1):
-            if not processes.fits(reason, self.host.effects, count):
+        whole, log, leads = self.host.effects, self.host.replica.log, event.message is None
+        for count in range(len(whole) + 1):
+            if not processes.fits(reason, whole, count):
                 continue
-            part = self.host.effects[:count]
-            files = written(part, self.before)
-            operations = shown.log_operations(part, leads=leads)
-            calls = self.listener.copy().during(part, self.host.replica.log)
-            if equal([files, operations, calls], [persisted, logged, called]):
-                self.stored.write(part, files)
+            part = whole[:count]
+            calls = self.listener.copy().during(part, log)
+            expected = shown.effects_shown(part, self.before, calls, leads=leads)
+            if equal(expected, event.effects):
+                self.stored.write(part, expected["persist"])
                 self._compare_sent(part, event)
                 return
-        self._explain_cut_off(reason, persisted, logged, called, leads=leads)
-
-    def _explain_cut_off(
-        self, reason: str, persisted: Json, logged: Json, called: Json, *, leads: bool
-    ) -> None:
-        """Report where all prefixes of the reference's effects differ from the process."""
-        files = written(self.host.effects, self.before)
-        self.stored.write(self.host.effects, files)
-        operations = shown.log_operations(self.host.effects, leads=leads)
-        calls = self.listener.during(self.host.effects, self.host.replica.log)
-        self.found.extend(differences(files[: len(persisted)], persisted, "persist"))
-        self.found.extend(differences(operations[: len(logged)], logged, "log"))
-        self.found.extend(differences(calls[: len(called)], called, "cb"))
-        if not self.found:
-            effects = [str(effect) for effect in self.host.effects]
-            self.found.append(Found("reason", effects, f"{reason} after another part of them"))
+        # All prefixes differ from the process.
+        calls = self.listener.during(whole, log)
+        expected = shown.effects_shown(whole, self.before, calls, leads=leads)
+        self.stored.write(whole, expected["persist"])
+        begun = {name: expected[name][: len(found)] for name, found in event.effects.items()}
+        wrong = list(shown.effect_differences(begun, event.effects))
+        effects = [str(effect) for effect in whole]
+        self.found += wrong or [Found("reason", effects, f"{reason} after another part of them")]

@@ -1,4 +1,4 @@
-"""The result of comparing and judging a recorded run; :mod:`.report` and :mod:`.report_text` print it."""
+"""The result of comparing and judging a recorded run; :mod:`.conform_report` prints it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
-from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings.typed import Json
 
 if TYPE_CHECKING:
     from kraftcheck.evidence.recordings.recording import Event

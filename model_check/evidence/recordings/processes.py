@@ -10,20 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.lines import (
-    ConfigLine,
-    EndLine,
-    NodeConfig,
-    NodeLine,
-    OsFlushLine,
-    PauseLine,
-    Shown,
-    StartLine,
-    WipeLine,
-)
+from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.recording import StepEvent
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.reference.effects import AppendBatch, Effect, Fatal, Flush, Persist
 
 #: Each crash point: the effect it belongs to, and whether that has happened.
@@ -47,7 +37,7 @@ class Process:
     ``last_step`` that of the last step of any process.
     """
 
-    node: NodeConfig
+    node: lines.NodeConfig
     directory: str
     runs: bool = False
     incarnation: int = 0
@@ -65,7 +55,7 @@ class Process:
 class Processes:
     """All nodes of a run."""
 
-    def __init__(self, config: ConfigLine) -> None:
+    def __init__(self, config: lines.ConfigLine) -> None:
         self.auto_join = config.timeouts.auto_join
         self.by_node = {node.id: Process(node, node.directory) for node in config.nodes}
 
@@ -74,24 +64,23 @@ class Processes:
         process = self.by_node.get(node)
         return process is not None and process.runs and process.started_at < seq
 
-    def step(self, event: Event) -> Iterator[Found]:
+    def step(self, event: StepEvent) -> Iterator[Found]:
         """Compare a step with the known facts about its process, and record it."""
-        assert event.node is not None
         process = self.by_node[event.node]
         if process.node.is_skewed or event.shows_clock:
             yield from _clock(process.node, event)
         line = event.line
-        if isinstance(line, StartLine):
+        if isinstance(line, lines.StartLine):
             yield from self._start(process, line)
         elif not process.runs and not _fails_to_start(process, event):
             yield Found("process", "a process runs on the node", "none does", process.ended_at)
-        if isinstance(line, EndLine):
+        if isinstance(line, lines.EndLine):
             yield from _end(process, line)
         process.last_step = event.seq
-        if isinstance(line, Shown):
+        if isinstance(line, lines.Shown):
             process.end_of_log = line.state.leo
 
-    def _start(self, process: Process, line: StartLine) -> Iterator[Found]:
+    def _start(self, process: Process, line: lines.StartLine) -> Iterator[Found]:
         node = process.node
         if process.runs:
             yield Found("process", "no process runs on the node", "one does")
@@ -111,32 +100,32 @@ class Processes:
         process.started_at, process.paused_at = line.seq, None
         process.lost = process.lost_before_wipe = 0
 
-    def world(self, line: NodeLine) -> Iterator[Found]:
+    def world(self, line: lines.NodeLine) -> Iterator[Found]:
         """A pause, a lost disk, or a log written back."""
         process = self.by_node.get(line.n)
         if process is None:
             yield Found("n", "a node of the configuration", line.n)
-        elif isinstance(line, WipeLine):
+        elif isinstance(line, lines.WipeLine):
             if process.directory == line.dir_id:
                 yield Found("dirId", "a new one", process.directory)
             process.directory, process.directory_at = line.dir_id, line.seq
             # No line shows whether records lost with the power, before the disk was replaced, count as lost.
             process.end_of_log, process.lost, process.lost_before_wipe = 0, 0, process.lost
-        elif isinstance(line, PauseLine):
+        elif isinstance(line, lines.PauseLine):
             process.paused_at = line.seq
             if line.ms < 0:
                 yield Found("ms", "a length of time", line.ms)
-        elif isinstance(line, OsFlushLine):
+        elif isinstance(line, lines.OsFlushLine):
             to, end = line.to, process.end_of_log
             # The end of a crashed process and the next start show how much of its log is left to write back.
             if to > end or (process.runs and to != end):
                 yield Found("to", end, to)
 
 
-def _fails_to_start(process: Process, event: Event) -> bool:
+def _fails_to_start(process: Process, event: StepEvent) -> bool:
     """Whether an ``end`` is that of a process which exited before it had a state to show."""
     line = event.line
-    if not isinstance(line, EndLine) or line.reason in ("killed", "stopped"):
+    if not isinstance(line, lines.EndLine) or line.reason in ("killed", "stopped"):
         return False
     if line.inc != process.incarnation + 1:
         return False
@@ -144,7 +133,7 @@ def _fails_to_start(process: Process, event: Event) -> bool:
     return True
 
 
-def _end(process: Process, line: EndLine) -> Iterator[Found]:
+def _end(process: Process, line: lines.EndLine) -> Iterator[Found]:
     if line.inc != process.incarnation:
         yield Found("inc", process.incarnation, line.inc)
     if line.reason == "fatal" and not line.exception:
@@ -156,7 +145,7 @@ def _end(process: Process, line: EndLine) -> Iterator[Found]:
     process.lost = process.lost_before_wipe = max(0, line.leo - line.flushed) if line.power_loss else 0
 
 
-def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
+def _clock(node: lines.NodeConfig, event: StepEvent) -> Iterator[Found]:
     """A node with a clock of its own shows it, except at its end or where it equals the global time."""
     if event.shows_clock:
         if event.now not in (times := node.local_times(event.time)):
@@ -165,7 +154,7 @@ def _clock(node: NodeConfig, event: Event) -> Iterator[Found]:
         yield Found("lt", node.local_times(event.time)[0], None)
 
 
-def is_second_half(event: Event, last: Json) -> bool:
+def is_second_half(event: StepEvent, last: Json) -> bool:
     """Whether a ``tick`` shows the second half of a poll: its wait is over and no message has arrived.
 
     The recorder writes a line for each half of a poll that has a visible effect. In the second half the
@@ -173,7 +162,8 @@ def is_second_half(event: Event, last: Json) -> bool:
     that the node showed before, ``None`` if there is none.
     """
     now = event.state
-    if now is None or event.sent or event.log or event.persisted or last is None:
+    line = event.line
+    if now is None or line.sent or line.log or line.persisted or last is None:
         return False
     deadlines, before = now["deadlines"], last["deadlines"]
     if now.keys() != last.keys() or deadlines.keys() != before.keys():

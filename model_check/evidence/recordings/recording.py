@@ -12,35 +12,35 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from kraftcheck.evidence.recordings.fields import Fields, Json, typed
 from kraftcheck.evidence.recordings.lines import (
     CALLS,
     KEYS,
+    MESSAGE,
+    STEPS,
     WORLD,
     AdminResultLine,
     AnyLine,
     ApiVersionsLine,
     CallLine,
     ConfigLine,
-    Content,
     EndLine,
     LeftLine,
-    LostLine,
     NodeConfig,
     ReceiveLine,
     RecordedState,
     Sent,
     Step,
     StepLine,
+    Summary,
     names,
 )
 from kraftcheck.evidence.recordings.lines import (
-    STEPS as STEPS,
+    Message as Message,
 )
+from kraftcheck.evidence.recordings.typed import Json, typed
 from kraftcheck.support import codec
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import InputError
@@ -49,8 +49,8 @@ from kraftcheck.support.files import opened, read_text
 #: Fields about a node's step or message: on a line that cannot have one they are wrong, not unknown.
 _ACTS = frozenset({"mid", "during", "s", "log", "persist", "out", "cb"})
 
-#: The fields that a state, a message and an entry of ``out`` may have; others are counted as unknown.
-STATE, _CONTENT, _SENT = names(RecordedState), names(Content), names(Sent)
+#: The fields that a state and an entry of ``out`` may have; others are counted as unknown.
+STATE, _SENT = names(RecordedState), names(Sent)
 
 #: The files of a run.
 FILES = ("run.json", "trace.jsonl.gz")
@@ -66,44 +66,28 @@ MAX_RATIO, _CHECKED_BYTES = 200, 16 * 2**20
 NOT_RAFT = "ApiVersions"
 
 
-class Message(NamedTuple):
-    """A message with its content. ``destination`` is ``None`` on the line of the node that handles it;
-    ``seq`` is the line that shows the content; ``why`` is the reason of its loss, if it was lost.
-    """
+class Event(Struct, frozen=True):
+    """One line of a trace. shown: the line as it is written."""
 
-    mid: int
-    is_request: bool
-    api: str
-    source: int
-    destination: int | None
-    correlation: int
-    version: int
-    data: Fields
-    synthetic: str | None
-    seq: int = -1
-    why: str | None = None
-
-
-class Event(NamedTuple):
-    """One line of a trace.
-
-    ``time`` is the global time, ``now`` the node's own clock. ``message`` is the message handled; of an
-    ``end`` line, the one being handled when the process ended. ``state`` is ``None`` where no process runs.
-    """
-
-    seq: int
-    kind: str
-    node: int | None
-    time: int
-    now: int
     line: AnyLine
+    shown: Json
     where: str
-    message: Message | None
-    log: tuple[Fields, ...] = ()
-    persisted: tuple[Fields, ...] = ()
-    sent: tuple[Sent, ...] = ()
-    callbacks: tuple[Fields, ...] = ()
-    state: dict[str, Json] | None = None
+    message: Message | None = None
+
+    @property
+    def seq(self) -> int:
+        """The number of the line."""
+        return self.line.seq
+
+    @property
+    def kind(self) -> str:
+        """The ``ev`` of the line."""
+        return self.line.kind
+
+    @property
+    def time(self) -> int:
+        """The global time."""
+        return self.line.time
 
     @property
     def label(self) -> str:
@@ -112,41 +96,70 @@ class Event(NamedTuple):
             return f"recv {self.message.api} {'request' if self.message.is_request else 'response'}"
         return f"api {self.line.call}" if isinstance(self.line, CallLine) else self.kind
 
+
+class StepEvent(Event, frozen=True, kw_only=True):
+    """A step of a node; ``now`` is the node's own clock. ``message``: the message handled; of an ``end``
+    line, the one being handled when the process ended.
+    """
+
+    line: StepLine
+    now: int
+
+    @property
+    def node(self) -> int:
+        """The node."""
+        return self.line.node
+
+    @property
+    def state(self) -> dict[str, Json] | None:
+        """The state as it is written; ``None`` where no process runs."""
+        state: dict[str, Json] | None = self.shown.get("s")
+        return state
+
+    @property
+    def effects(self) -> dict[str, list[Json]]:
+        """The effects but for messages, as they are written."""
+        return {name: self.shown.get(name, []) for name in ("log", "persist", "cb")}
+
     @property
     def shows_clock(self) -> bool:
         """Whether the line shows the node's own clock."""
-        return isinstance(self.line, Step) and self.line.local_time is not UNSET
+        return self.line.local_time is not UNSET
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A run: its configuration, its events in order, and every message content by message id.
 
-    unknown: the number of lines with an unknown field, by kind and field. summary: ``run.json``. notes: the
-    recorder's notes by line.
+    unknown: the number of lines with an unknown field, by kind and field. summary, totals: ``run.json``, as a
+    value and as it is written. notes: the recorder's notes by line.
     """
 
     name: str
     config: ConfigLine
     events: tuple[Event, ...]
     messages: dict[int, Message]
-    summary: Fields
+    summary: Summary
+    totals: Json
     unknown: Counter[str]
     notes: dict[int, Json]
 
 
 def read(folder: Path) -> Recording:
     """Read and validate the run in ``folder``. Raises InputError unless it is a whole run."""
-    summary = _read_summary(folder / "run.json")
+    place = str(folder / "run.json")
+    totals = codec.parse(read_text(folder / "run.json", "the summary of a run", most=MAX_LINE_BYTES), place)
+    summary: Summary = typed(totals, Summary, place)
     trace = folder / "trace.jsonl.gz"
     with without_collector():
         reading = _Reading()
-        for fields in _lines(trace):
-            reading.take(fields)
-    recording = reading.whole(summary.text("run", folder.name), str(trace), summary)
-    given, lines = summary.number("events"), len(recording.events)
-    if given != lines:
-        raise InputError(f"{summary.where}: 'events' says {given}, the trace has {lines} lines.")
+        for line, where in _lines(trace):
+            reading.take(line, where)
+    name = folder.name if summary.run is UNSET else summary.run
+    recording = reading.whole(name, str(trace), summary, totals)
+    if summary.events != len(recording.events):
+        lines = f"the trace has {len(recording.events)} lines"
+        raise InputError(f"{place}: 'events' says {summary.events}, {lines}.")
     return recording
 
 
@@ -154,16 +167,11 @@ def recording_of(lines: Iterable[Json], name: str = "lines") -> Recording:
     """A whole run in memory, without a summary. Raises InputError as :func:`read` does."""
     reading = _Reading()
     for number, line in enumerate(lines, 1):
-        reading.take(Fields.of(line, f"{name}, line {number}"))
-    return reading.whole(name, name, Fields({}, name))
+        reading.take(line, f"{name}, line {number}")
+    return reading.whole(name, name, Summary(len(reading.events)), {})
 
 
-def _read_summary(path: Path) -> Fields:
-    text = read_text(path, "the summary of a run", most=MAX_LINE_BYTES)
-    return Fields.of(codec.parse(text, str(path)), str(path))
-
-
-def _lines(path: Path) -> Iterator[Fields]:
+def _lines(path: Path) -> Iterator[tuple[Json, str]]:
     number = 0
     try:
         with opened(path, "the events of a recorded run") as file, gzip.GzipFile(fileobj=file) as stream:
@@ -180,7 +188,7 @@ def _lines(path: Path) -> Iterator[Fields]:
                     raise InputError(
                         f"{where}: the events take more than {MAX_TRACE_BYTES:,} bytes; give a shorter run."
                     )
-                yield Fields.of(_parse(line, where), where)
+                yield _parse(line, where), where
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip file is damaged or cut off after line {number}.") from error
 
@@ -190,6 +198,14 @@ def _parse(line: bytes, where: str) -> Json:
         return codec.parse(line.decode(), where)
     except UnicodeDecodeError:
         raise InputError(f"{where}: is not UTF-8 text.") from None
+
+
+class _Head(Struct):
+    """The fields of every line."""
+
+    seq: int
+    ev: str
+    t: int
 
 
 class _Reading:
@@ -205,127 +221,125 @@ class _Reading:
         self._sent_at: dict[int, int] = {}
         self._done_at: dict[int, int] = {}
 
-    def take(self, fields: Fields) -> None:
+    def take(self, shown: Json, where: str) -> None:
         """Read one line. Raises InputError."""
-        seq = fields.number("seq")
-        if seq != len(self.events):
-            raise InputError(
-                f"{fields.where}: 'seq' is {seq}, expected {len(self.events)}; lines are missing or moved."
-            )
-        kind, time = fields.text("ev"), fields.number("t")
-        if kind not in STEPS and kind not in WORLD:
-            raise InputError(f"{fields.where}: unknown event '{kind}'.")
-        if (kind == "config") != (seq == 0):
-            raise InputError(f"{fields.where}: the first line, and no other, must be the 'config' line.")
-        if self.events and self.events[-1].kind == "final":
-            raise InputError(f"{fields.where}: nothing may follow the 'final' line.")
-        if time < (self.events[-1].time if self.events else 0):
-            raise InputError(f"{fields.where}: 't' is {time}, before the line above; lines were moved.")
-        self._count_unknown(kind, fields)
-        line: AnyLine = typed(fields.values, AnyLine, fields.where)
+        head: _Head = typed(shown, _Head, where)
+        self._in_order(head, where)
+        self._count_unknown(head.ev, shown, where)
+        line: AnyLine = typed(shown, AnyLine, where)
         if isinstance(line, ConfigLine):
             self.config = line
             self.nodes = {node.id: node for node in line.nodes}
             if len(self.nodes) != len(line.nodes):
-                raise InputError(f"{fields.where}: field 'nodes' must name each node once.")
-        elif kind == "note":
-            self.notes[seq] = fields.values
-        event = self._step(kind, line, fields) if isinstance(line, Step) else self._world(kind, line, fields)
-        self.events.append(event)
+                raise InputError(f"{where}: field 'nodes' must name each node once.")
+        elif head.ev == "note":
+            self.notes[head.seq] = shown
+        self.events.append(
+            self._step(line, shown, where) if isinstance(line, Step) else self._world(line, shown, where)
+        )
 
-    def whole(self, name: str, where: str, summary: Fields) -> Recording:
+    def _in_order(self, head: _Head, where: str) -> None:
+        events = self.events
+        if head.seq != len(events):
+            expected = f"expected {len(events)}; lines are missing or moved"
+            raise InputError(f"{where}: 'seq' is {head.seq}, {expected}.")
+        if head.ev not in STEPS and head.ev not in WORLD:
+            raise InputError(f"{where}: unknown event '{head.ev}'.")
+        if (head.ev == "config") != (not events):
+            raise InputError(f"{where}: the first line, and no other, must be the 'config' line.")
+        if events and events[-1].kind == "final":
+            raise InputError(f"{where}: nothing may follow the 'final' line.")
+        if head.t < (events[-1].time if events else 0):
+            raise InputError(f"{where}: 't' is {head.t}, before the line above; lines were moved.")
+
+    def whole(self, name: str, where: str, summary: Summary, totals: Json) -> Recording:
         """The run, if it is whole. Raises InputError otherwise."""
         if self.config is None:
             raise InputError(f"{where}: the trace is empty.")
         if self.events[-1].kind != "final":
             raise InputError(f"{where}: the trace ends without its 'final' line; it was cut off.")
-        events = tuple(self.events)
-        return Recording(name, self.config, events, self.messages, summary, self.unknown, self.notes)
+        return Recording(
+            name,
+            self.config,
+            tuple(self.events),
+            self.messages,
+            summary,
+            totals,
+            self.unknown,
+            self.notes,
+        )
 
-    def _count_unknown(self, kind: str, fields: Fields) -> None:
-        more = fields.values.keys() - KEYS[kind]
+    def _count_unknown(self, kind: str, shown: Json, where: str) -> None:
+        more = shown.keys() - KEYS[kind]
         if not more:
             return
         wrong = sorted(more & _ACTS)
         if wrong:
-            raise InputError(f"{fields.where}: a line '{kind}' cannot have the field '{wrong[0]}'.")
+            raise InputError(f"{where}: a line '{kind}' cannot have the field '{wrong[0]}'.")
         if kind != "note":
             self.unknown.update(f"{kind}.{key}" for key in more)
 
-    def _step(self, kind: str, line: StepLine, fields: Fields) -> Event:
-        node, values, where = line.node, fields.values, fields.where
-        if node not in self.nodes:
-            raise InputError(f"{where}: the configuration names no node {node}.")
+    def _step(self, line: StepLine, shown: Json, where: str) -> Event:
+        if line.node not in self.nodes:
+            raise InputError(f"{where}: the configuration names no node {line.node}.")
         message = None
         if isinstance(line, ReceiveLine):
-            message = self._message(line.seq, line, where)
+            message = self._message(line.seq, shown, where)
         elif isinstance(line, EndLine) and line.during is not UNSET:
-            message = self._message(line.seq, line.during, where)
-            self._count(f"{kind}.during", values["during"], _CONTENT)
+            message = self._message(line.seq, shown["during"], where)
+            self._count("end.during", shown["during"], MESSAGE)
         elif isinstance(line, CallLine):
             for name in CALLS.get(line.call, ()):
-                fields.value(name)
-        now = self.nodes[node].local_times(line.time)[0] if line.local_time is UNSET else line.local_time
-        state = None
-        if kind != "end":
-            state = values["s"]
-            self._count(f"{kind}.s", state, STATE)
-        for sent, shown in zip(line.out, values.get("out", ()), strict=True):
-            self._sent(line.seq, sent, shown, fields)
-        return Event(
-            line.seq,
-            kind,
-            node,
-            line.time,
-            now,
-            line,
-            where,
-            message,
-            tuple([Fields(entry, where) for entry in line.log]),
-            tuple([Fields(entry, where) for entry in line.persist]),
-            tuple(line.out),
-            tuple([Fields(entry, where) for entry in line.cb]),
-            state,
-        )
+                if name not in shown:
+                    raise InputError(f"{where}: field '{name}' is missing.")
+        now = line.local_time
+        if now is UNSET:
+            now = self.nodes[line.node].local_times(line.time)[0]
+        if "s" in shown:
+            self._count(f"{line.kind}.s", shown["s"], STATE)
+        for sent, entry in zip(line.sent, shown.get("out", ()), strict=True):
+            self._sent(line.seq, sent, entry, where)
+        return StepEvent(line=line, shown=shown, where=where, message=message, now=now)
 
-    def _world(self, kind: str, line: AnyLine, fields: Fields) -> Event:
+    def _world(self, line: AnyLine, shown: Json, where: str) -> Event:
         message = None
         if isinstance(line, LeftLine):
-            message = self._message(line.seq, line, fields.where)
+            message = self._message(line.seq, shown, where)
         elif isinstance(line, ApiVersionsLine):
-            self._is_done(line.mid, line.seq, fields.where)
+            self._is_done(line.mid, line.seq, where)
         elif isinstance(line, AdminResultLine):
-            self._admin_result(line, fields.where)
-        return Event(line.seq, kind, None, line.time, line.time, line, fields.where, message)
+            self._admin_result(line, shown["data"], where)
+        return Event(line, shown, where, message)
 
-    def _message(self, seq: int, line: ReceiveLine | LeftLine | Content, where: str) -> Message:
-        self._is_done(line.mid, seq, where)
-        synthetic = UNSET if isinstance(line, LeftLine) else line.synthetic
-        message = Message(
-            line.mid,
-            line.kind == "req",
-            line.api,
-            line.source,
-            line.to if isinstance(line, LeftLine) else None,
-            line.correlation,
-            line.version,
-            Fields(line.data, where),
-            None if synthetic is UNSET else synthetic,
-            seq,
-            line.why if isinstance(line, LostLine) else None,
-        )
-        self.messages[line.mid] = message
+    def _message(self, seq: int, shown: Json, where: str) -> Message:
+        message: Message = typed(shown, Message, where)
+        message.seq = seq
+        self._is_known(message, where)
         return message
 
-    def _admin_result(self, line: AdminResultLine, where: str) -> None:
+    def _admin_result(self, line: AdminResultLine, data: Json, where: str) -> None:
         """The content of an answer to the client; its version and correlation id are those of the request."""
-        self._is_done(line.mid, line.seq, where)
         request = self.messages.get(line.answers)
-        correlation, version = (-1, -1) if request is None else (request.correlation, request.version)
-        data = Fields(line.data, where)
-        self.messages[line.mid] = Message(
-            line.mid, False, line.api, line.source, -1, correlation, version, data, None, line.seq
+        numbers = (-1, -1) if request is None else (request.correlation, request.version)
+        answer = Message(
+            mid=line.mid,
+            kind="resp",
+            api=line.api,
+            source=line.source,
+            correlation=numbers[0],
+            version=numbers[1],
+            data=data,
+            seq=line.seq,
         )
+        self._is_known(answer, where)
+
+    def _is_known(self, message: Message, where: str) -> None:
+        self._is_done(message.mid, message.seq, where)
+        self.messages[message.mid] = message
+        try:
+            message.content  # noqa: B018  # It must be of its type.
+        except ValueError as error:
+            raise InputError(f"{where}: field 'data': {error}.") from None
 
     def _is_done(self, mid: int, seq: int, where: str) -> None:
         if mid in self._done_at:
@@ -334,17 +348,17 @@ class _Reading:
             )
         self._done_at[mid] = seq
 
-    def _sent(self, seq: int, sent: Sent, shown: dict[str, Json], fields: Fields) -> None:
+    def _sent(self, seq: int, sent: Sent, shown: dict[str, Json], where: str) -> None:
         if sent.mid in self._sent_at:
             line = self._sent_at[sent.mid] + 1
-            raise InputError(f"{fields.where}: message {sent.mid} was already sent on line {line}.")
+            raise InputError(f"{where}: message {sent.mid} was already sent on line {line}.")
         if sent.mid in self._done_at and sent.api != NOT_RAFT:
             line = self._done_at[sent.mid] + 1
-            raise InputError(f"{fields.where}: message {sent.mid} arrived before, on line {line}.")
+            raise InputError(f"{where}: message {sent.mid} arrived before, on line {line}.")
         self._sent_at[sent.mid] = seq
         if sent.is_request != ("re" not in shown):
             wrong = "a request in 'out' cannot have" if sent.is_request else "a response in 'out' must have"
-            raise InputError(f"{fields.where}: {wrong} the field 're'.")
+            raise InputError(f"{where}: {wrong} the field 're'.")
         self._count("out", shown, _SENT)
 
     def _count(self, kind: str, shown: dict[str, Json], known: frozenset[str]) -> None:

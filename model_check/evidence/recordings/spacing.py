@@ -17,11 +17,11 @@ from msgspec import UNSET
 
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.exceptions import SPINNING
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.lines import ApiVersionsLine, PauseLine
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.recording import Event, Recording, StepEvent
 from kraftcheck.evidence.recordings.transport import Flight
+from kraftcheck.evidence.recordings.typed import Json
 
 #: A loop that polls more often than this within one ms is moved on by one ms.
 _SPINS = 8
@@ -57,20 +57,19 @@ class Spacing:
         self._longest = None if longest is UNSET else longest + network.tail_max
 
     def step(
-        self, event: Event, clock: Clock | None, shutdown_at: int | None, flights: Mapping[int, Flight]
+        self, event: StepEvent, clock: Clock | None, shutdown_at: int | None, flights: Mapping[int, Flight]
     ) -> Iterator[Found | str]:
         """Compare the time of a step with the due times; a string is an exception to count.
 
         ``clock``: the timers of the process before the step; ``None`` where they are not known.
         """
-        assert event.node is not None
         node = self._nodes.setdefault(event.node, _Node())
         if event.kind != "start":
             yield from _in_time(node, event, self._earlier(event))
         if event.kind == "tick" and clock is not None:
             yield from _due(node, event, self._earlier(event), (*clock.due(), shutdown_at))
         elif event.kind == "recv":
-            yield from self._travels(event, event.node, flights, node)
+            yield from self._travels(event, flights, node)
         same = event.kind == "tick" and event.now == node.now
         node.steps = node.steps + 1 if same else 1
         node.seq, node.now = event.seq, event.now
@@ -92,21 +91,21 @@ class Spacing:
         elif event.kind == "inflight" and event.time != self._end:
             yield Found("t", self._end, event.time)
 
-    def _earlier(self, event: Event) -> int:
+    def _earlier(self, event: StepEvent) -> int:
         """The reading of the node's own clock one ms before ``event``; a fast clock skips numbers."""
         config = self._config.node(event.node)
         if config is None or not config.is_skewed:
             return event.now - 1
         return min(*config.local_times(event.time - 1), event.now - 1)
 
-    def _travels(self, event: Event, to: int, flights: Mapping[int, Flight], node: _Node) -> Iterator[Found]:
+    def _travels(self, event: StepEvent, flights: Mapping[int, Flight], node: _Node) -> Iterator[Found]:
         message = event.message
         assert message is not None
         flight = flights.get(message.mid)
         if flight is None or message.synthetic is not None:
             return
         yield from self._delay(event, flight, node)
-        link = (flight.node, to)
+        link = (flight.node, event.node)
         before = self._arrived.get(link)
         if before is not None and (before.seq, before.sent.mid) > (flight.seq, flight.sent.mid):
             yield Found("mid", f"message {before.sent.mid} of the same link later", message.mid, before.seq)
@@ -124,7 +123,7 @@ class Spacing:
             yield Found("t", span, event.time, flight.seq)
 
 
-def _in_time(node: _Node, event: Event, earlier: int) -> Iterator[Found]:
+def _in_time(node: _Node, event: StepEvent, earlier: int) -> Iterator[Found]:
     """The loop takes no step while it is paused, and none after the first deadline that it shows."""
     if event.kind not in ("end", "api") and node.paused_from < event.time < node.paused_until:
         yield Found("t", f"{node.paused_until} or later: the process is paused", event.time, node.paused_at)
@@ -133,7 +132,7 @@ def _in_time(node: _Node, event: Event, earlier: int) -> Iterator[Found]:
         yield Found("t", f"a poll at {min(ahead)}, when a timer expires", event.now, node.seq)
 
 
-def _due(node: _Node, event: Event, earlier: int, due: Sequence[int | None]) -> Iterator[Found | str]:
+def _due(node: _Node, event: StepEvent, earlier: int, due: Sequence[int | None]) -> Iterator[Found | str]:
     """A poll with a visible effect follows a step at once, or comes when an event is ``due``."""
     times = [at for at in due if at is not None]
     if event.now == node.now or any(earlier < at <= event.now for at in times):

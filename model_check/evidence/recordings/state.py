@@ -7,9 +7,9 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterator
 
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import STATE
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_codec import or_minus_one
 from kraftcheck.evidence.recordings.wire_records import write_key
 from kraftcheck.reference.replica import (
@@ -133,8 +133,11 @@ def equal(left: Json, right: Json) -> bool:
     return same(left, right) or not any(differences(left, right, ""))
 
 
-def differences(expected: Json, found: Json, path: str) -> Iterator[Found]:
-    """The innermost places where two JSON values differ; ``None`` stands for a field that is absent."""
+def differences(expected: Json, found: Json, path: str, shown_at: int | None = None) -> Iterator[Found]:
+    """The innermost places where two JSON values differ; ``None`` stands for a field that is absent.
+
+    ``shown_at``: the line that shows ``found``, where that is not the line of the event.
+    """
     if isinstance(expected, dict) and isinstance(found, dict):
         inside = path.rpartition(".")[2]
         for key in [*expected, *(key for key in found if key not in expected)]:
@@ -142,13 +145,13 @@ def differences(expected: Json, found: Json, path: str) -> Iterator[Found]:
             if f"{inside}.{key}" in UNORDERED and isinstance(left, list) and isinstance(right, list):
                 left, right = sorted(left, key=str), sorted(right, key=str)
             if left is None and right is None and (key in expected) != (key in found):
-                yield Found(f"{path}.{key}", *(_shown(key in side) for side in (expected, found)))
-            yield from differences(left, right, f"{path}.{key}")
+                yield Found(f"{path}.{key}", _shown(key in expected), _shown(key in found), shown_at)
+            yield from differences(left, right, f"{path}.{key}", shown_at)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for index, (left, right) in enumerate(zip(expected, found, strict=True)):
-            yield from differences(left, right, f"{path}[{index}]")
+            yield from differences(left, right, f"{path}[{index}]", shown_at)
     elif expected != found or type(expected) is not type(found):
-        yield Found(path, expected, found)
+        yield Found(path, expected, found, shown_at)
 
 
 def _shown(is_there: bool) -> Json:

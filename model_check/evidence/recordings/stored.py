@@ -7,19 +7,18 @@ from functools import cached_property
 
 from msgspec import UNSET
 
-from kraftcheck.evidence.recordings.fields import Json
+from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.identity import disk_found
-from kraftcheck.evidence.recordings.lines import CallLine, EndLine, NodeLine, OsFlushLine, StartLine, WipeLine
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Recording
-from kraftcheck.evidence.recordings.sizes import snapshot_size
+from kraftcheck.evidence.recordings.recording import Recording, StepEvent
 from kraftcheck.evidence.recordings.state import differences
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_records import (
     UncoveredMessageError,
-    read_batch,
+    batch_of,
     read_quorum_state,
     record_names,
-    write_quorum_state,
+    snapshot_size,
 )
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.disk import Disk
@@ -40,16 +39,10 @@ from kraftcheck.reference.log import Batch, Log, Snapshot, SnapshotId, Value
 from kraftcheck.reference.messages import FetchSnapshotResponse
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.snapshots import control_records
+from kraftcheck.support.errors import InputError
 
 #: The effects that reach the disk.
 DISK_EFFECTS = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
-
-
-def written(effects: Sequence[Effect], before: Replica) -> list[Json]:
-    """The quorum-state files written, in the version of ``before``, the replica before the step."""
-    return [
-        write_quorum_state(effect.quorum_state, before) for effect in effects if isinstance(effect, Persist)
-    ]
 
 
 class Stored:
@@ -66,32 +59,32 @@ class Stored:
         self.is_known = True
         self.kept: int | None = None
 
-    def outside(self, line: NodeLine) -> None:
+    def outside(self, line: lines.NodeLine) -> None:
         """A broker's log is written back in the background, or the disk is replaced by an empty one."""
-        if isinstance(line, WipeLine):
+        if isinstance(line, lines.WipeLine):
             self.disk, self.file, self.is_known = Disk(), None, True
-        elif isinstance(line, OsFlushLine):
+        elif isinstance(line, lines.OsFlushLine):
             to = min(line.to, self.disk.log.end_offset)
             self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None
 
-    def found_by(self, start: StartLine, where: str, known: KnownBatches) -> Iterator[Found]:
+    def found_by(self, event: StepEvent, start: lines.StartLine, known: KnownBatches) -> Iterator[Found]:
         """The new process must find the disk of the reference; after steps that were not compared, its
         recorded disk is adopted.
 
         Raises UncoveredMessageError where the recording does not show it whole.
         """
+        file = event.shown["persisted"]
         if not self.is_known:
-            self.disk = disk_found(start, where, known.by_position)
-            self.file = start.persisted
-            self.is_known = True
+            self.disk = disk_found(event, start, known.by_position)
+            self.file, self.is_known = file, True
             return
         batches = [
             [entry.base_offset, entry.end_offset - 1, entry.epoch, entry.is_control, record_names(entry)]
             for entry in self.disk.log.batches
         ]
-        yield from differences(self.file, start.persisted, "persisted")
-        self.disk = replace(self.disk, quorum_state=read_quorum_state(self.file, where))
-        yield from differences(batches, list(map(list, start.log_batches)), "logBatches")
+        yield from differences(self.file, file, "persisted")
+        self.disk = replace(self.disk, quorum_state=read_quorum_state(self.file, event.where))
+        yield from differences(batches, event.shown["logBatches"], "logBatches")
 
     def write(self, effects: Sequence[Effect], files: Sequence[Json]) -> None:
         """``effects`` happen; they write ``files``."""
@@ -102,7 +95,7 @@ class Stored:
         if files:
             self.file = files[-1]
 
-    def left_by(self, end: EndLine) -> Iterator[Found]:
+    def left_by(self, end: lines.EndLine) -> Iterator[Found]:
         """A process ends; it leaves the state that the line shows."""
         yield from differences(self.disk.log.end_offset, end.leo, "leo")
         yield from self._flushed(end.flushed)
@@ -132,7 +125,7 @@ def last_value(log: Log, end: int) -> tuple[int, ...]:
     return log.snapshots[-1].values if log.snapshots else ()
 
 
-def creation(line: CallLine, replica: Replica) -> CreateSnapshot:
+def creation(line: lines.CallLine, replica: Replica) -> CreateSnapshot:
     """The snapshot of a call ``createSnapshot``: the state machine keeps the last value that it received."""
     assert line.offset is not UNSET  # A field that the call has.
     id = SnapshotId(line.offset, line.epoch)
@@ -165,15 +158,15 @@ class KnownBatches:
         """Every batch by base offset and epoch. Raises InputError where one is not well formed."""
         known: dict[tuple[int, int], Batch] = {}
         for event in self._recording.events:
-            shown = [entry for operation in event.log for entry in operation.objects("batches", [])]
-            if event.message is not None and event.message.api == "Fetch" and not event.message.is_request:
-                for topic in event.message.data.objects("responses"):
-                    for partition in topic.objects("partitions"):
-                        shown.extend(partition.objects("batches", []))
-            for entry in shown:
+            shown = [batch for partition in lines.fetched(event.message) for batch in partition.batches]
+            if isinstance(event, StepEvent):
+                appends = [each for each in event.line.log if isinstance(each, lines.Append)]
+                shown += [batch for append in appends for batch in append.batches]
+            for batch in shown:
                 try:
-                    content = read_batch(entry)
+                    known[batch.base, batch.epoch] = batch_of(batch)
                 except UncoveredMessageError:
                     continue
-                known[content.base_offset, content.epoch] = content
+                except ValueError as error:
+                    raise InputError(f"{event.where}: {error}.") from None
         return known

@@ -12,20 +12,12 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from kraftcheck import spec
+from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
-from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.lines import (
-    AdminResultLine,
-    CallLine,
-    EndLine,
-    FinalLine,
-    LostLine,
-    Shown,
-    StartLine,
-)
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.evidence.recordings.state import differences
+from kraftcheck.evidence.recordings.typed import Json
 
 #: Counts of the simulator's acts, which lines do not show, or only in part.
 NOT_COUNTED = ("act:", "spinGuard")
@@ -33,6 +25,9 @@ NOT_COUNTED = ("act:", "spinGuard")
 #: Counts of messages that may include some that no line shows: answers made for a process that ended before
 #: it received them, and requests of the client that did not arrive.
 AT_LEAST = ("synthetic:", "admin:")
+
+#: The kinds of events of which the last line counts each.
+_EVENTS = ("recv", "tick", "expire", "api", "start")
 
 #: Counts of events by kind, which the last line always gives in full.
 _COUNTED = (
@@ -64,37 +59,40 @@ class Totals:
     def take(self, event: Event) -> None:
         """Count one line."""
         kind, line, counts = event.kind, event.line, self.counts
-        if kind == "recv" or kind == "tick" or kind == "expire" or kind == "api" or kind == "start":
+        if kind in _EVENTS:
             counts[f"ev:{kind}"] += 1
-        if isinstance(line, Shown):
+        if isinstance(line, lines.Shown):
             self._state(line)
         if event.message is not None and kind == "recv":
-            self._message(event)
+            self._message(event.message)
         elif kind == "inflight":
             self.may_miss = True
-        elif isinstance(line, LostLine):
-            self.may_miss |= line.source == -1
+        elif isinstance(line, lines.LostLine):
+            self.may_miss |= event.message is not None and event.message.source == -1
             counts[f"lost:{line.why}"] += 1
-        elif isinstance(line, StartLine):
+        elif isinstance(line, lines.StartLine):
             counts["starts"] += 1
             counts["lostUnflushedRestarts"] += line.lost_unflushed > 0
-        elif isinstance(line, EndLine):
-            self._end(event, line)
-        elif isinstance(line, CallLine):
+        elif isinstance(line, lines.EndLine):
+            self._end(line)
+        elif isinstance(line, lines.CallLine):
             counts["appends"] += line.call == "append" and line.offset is not UNSET
-        elif isinstance(line, AdminResultLine):
-            self._admin_result(line, event.where)
+        elif isinstance(line, lines.AdminResultLine):
+            self._admin_result(line)
         self.wipes += kind == "wipe"
         self.pauses += kind == "pause"
-        for entry in event.log:
-            counts["truncations"] += entry.text("op") == "truncate"
-            counts["snapshotLoads"] += entry.text("op") == "truncateToSnapshot"
-        for call in event.callbacks:
-            if call.text("cb") == "commit" and "values" in call:
-                base = call.number("base")
-                self.committed.update(range(base, base + len(call.items("values"))))
+        if isinstance(line, lines.Step):
+            self._effects(line)
 
-    def _state(self, line: Shown) -> None:
+    def _effects(self, line: lines.Step) -> None:
+        for entry in line.log:
+            self.counts["truncations"] += isinstance(entry, lines.Truncate)
+            self.counts["snapshotLoads"] += isinstance(entry, lines.TruncateToSnapshot)
+        for call in line.callbacks:
+            if isinstance(call, lines.Commit) and call.values is not UNSET:
+                self.committed.update(range(call.base, call.base + len(call.values)))
+
+    def _state(self, line: lines.Shown) -> None:
         role, epoch = line.state.state, line.state.epoch
         if self._roles.get(line.node) != (role, epoch):
             self._roles[line.node] = (role, epoch)
@@ -103,27 +101,25 @@ class Totals:
             self.leaders[str(epoch)] = line.node
         self.high_watermark = max(self.high_watermark, line.state.hw)
 
-    def _message(self, event: Event) -> None:
-        message = event.message
-        assert message is not None
+    def _message(self, message: lines.Message) -> None:
         self.messages[message.api + ("Req" if message.is_request else "Resp")] += 1
         if message.synthetic is not None:
             self.counts[f"synthetic:{message.synthetic}"] += 1
         if message.source == -1:
             self.counts[f"admin:{message.api}"] += 1
 
-    def _end(self, event: Event, line: EndLine) -> None:
+    def _end(self, line: lines.EndLine) -> None:
         self.counts[f"end:{line.reason.partition(':')[0]}"] += 1
         self.may_miss = True
-        for stored in event.persisted:
-            if stored.number("leaderId") == line.node:
-                self.ended_leading[str(stored.number("leaderEpoch"))] = line.node
+        for stored in line.persisted:
+            if stored.leader_id == line.node:
+                self.ended_leading[str(stored.leader_epoch)] = line.node
         self._roles.pop(line.node, None)
         if line.reason == "fatal":
-            self.fatal.append((event.time, line.node, line.exception or ""))
+            self.fatal.append((line.time, line.node, line.exception))
 
-    def _admin_result(self, line: AdminResultLine, where: str) -> None:
-        api, code = line.api, Fields(line.data, where).number("errorCode")
+    def _admin_result(self, line: lines.AdminResultLine) -> None:
+        api, code = line.api, line.data.error
         names = [error.name for error in spec.load().errors.values() if error.code == code]
         if len(names) == 1:
             self.counts[f"adminResult:{api}:{names[0]}"] += 1
@@ -135,14 +131,13 @@ class Totals:
 
     def compare(self, final: Event) -> Iterator[Found | str]:
         """Differences of the last line and of ``run.json``; a string is an exception to count."""
-        assert isinstance(final.line, FinalLine)
+        assert isinstance(final.line, lines.FinalLine)
         yield from self._final(final.line)
-        yield from self._summary(self.recording.summary, final)
-        yield from self._labels(self.recording.summary)
+        yield from self._summary(final)
 
     def spins(self, final: Event, shown: int) -> Iterator[Found]:
         """Whether the last line counts fewer spinning loops than the ``shown`` ones."""
-        assert isinstance(final.line, FinalLine)
+        assert isinstance(final.line, lines.FinalLine)
         given = final.line.counts.get("spinGuard", 0)
         if given < shown:
             yield Found("counts.spinGuard", f"{shown} or more", given)
@@ -156,9 +151,9 @@ class Totals:
             "counts": counts,
         }
 
-    def _final(self, line: FinalLine) -> Iterator[Found | str]:
-        yield from _equal("leaders", self._leaders(line.leaders), line.leaders)
-        yield from _equal("committedDataRecords", len(self.committed), line.committed_data_records)
+    def _final(self, line: lines.FinalLine) -> Iterator[Found | str]:
+        yield from differences(self._leaders(line.leaders), line.leaders, "leaders")
+        yield from differences(len(self.committed), line.committed_data_records, "committedDataRecords")
         given = line.counts
         for name in sorted(self.counts.keys() | given.keys()):
             if name.startswith(tuple(self.unnamed)):
@@ -166,7 +161,7 @@ class Totals:
             elif name.startswith(AT_LEAST) and self.may_miss and given.get(name, 0) > self.counts[name]:
                 yield UNSEEN_MESSAGES
             elif name.startswith(_COUNTED):
-                yield from _equal(f"counts.{name}", self.counts[name], given.get(name, 0))
+                yield from differences(self.counts[name], given.get(name, 0), f"counts.{name}")
             elif not name.startswith(NOT_COUNTED):
                 yield UNKNOWN_TOTAL
 
@@ -175,15 +170,18 @@ class Totals:
         ended = {epoch: node for epoch, node in self.ended_leading.items() if given.get(epoch) == node}
         return {**self.leaders, **ended}
 
-    def _summary(self, summary: Fields, final: Event) -> Iterator[Found]:
-        counts = self.counts
+    def _summary(self, final: Event) -> Iterator[Found]:
+        counts, config = self.counts, self.recording.config
+        summary, shown = self.recording.summary, self.recording.totals
+        voters = sum(node.initial_voter for node in config.nodes)
+        brokers = sum(not node.can_become_voter for node in config.nodes)
         totals: dict[str, Json] = {
             "recv": counts["ev:recv"],
             "ticks": counts["ev:tick"],
             "prospectives": self.entered["Prospective"],
             "candidacies": self.entered["Candidate"],
             "resignations": self.entered["Resigned"],
-            "leaders": self._leaders(summary.values.get("leaders") or {}),
+            "leaders": self._leaders(summary.leaders),
             "adminResults": dict(self.results),
             "starts": counts["starts"],
             "ends": self._part("end:"),
@@ -196,23 +194,7 @@ class Totals:
             "messages": dict(self.messages),
             "simSeconds": final.time / 1000,
         }
-        for name, expected in totals.items():
-            if name in summary:
-                yield from _equal(f"run.json {name}", expected, summary.values[name])
-        if "fatal" in summary:
-            given = [(e.number("t"), e.number("node"), e.text("exception")) for e in summary.objects("fatal")]
-            same = len(given) == len(self.fatal) and all(
-                one[:2] == other[:2] and one[2].startswith(other[2])
-                for one, other in zip(self.fatal, given, strict=True)
-            )
-            if not same:
-                yield Found("run.json fatal", [list(one) for one in self.fatal], summary.values["fatal"])
-
-    def _labels(self, summary: Fields) -> Iterator[Found]:
-        config = self.recording.config
-        voters = sum(node.initial_voter for node in config.nodes)
-        brokers = sum(not node.can_become_voter for node in config.nodes)
-        labels = {
+        labels: dict[str, Json] = {
             "scenario": config.scenario,
             "seed": config.seed,
             "logLevel": config.log_level,
@@ -222,14 +204,18 @@ class Totals:
             "brokers": brokers,
             "joiners": len(config.nodes) - voters - brokers,
         }
-        for name, expected in labels.items():
-            if name in summary:
-                yield from _equal(f"run.json {name}", expected, summary.values[name], 0)
+        for name, expected in (totals | labels).items():
+            if name in shown:
+                place = 0 if name in labels else None
+                yield from differences(expected, shown[name], f"run.json {name}", place)
+        if summary.fatal is not UNSET:
+            given = [(each.t, each.node) for each in summary.fatal]
+            same = given == [each[:2] for each in self.fatal] and all(
+                found.startswith(each.exception)
+                for each, (_, _, found) in zip(summary.fatal, self.fatal, strict=True)
+            )
+            if not same:
+                yield Found("run.json fatal", [list(one) for one in self.fatal], shown["fatal"])
 
     def _part(self, prefix: str) -> dict[str, int]:
         return {key[len(prefix) :]: count for key, count in self.counts.items() if key.startswith(prefix)}
-
-
-def _equal(name: str, expected: Json, found: Json, shown_at: int | None = None) -> Iterator[Found]:
-    for one in differences(expected, found, name):
-        yield one._replace(shown_at=shown_at)

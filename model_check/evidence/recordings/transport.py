@@ -15,9 +15,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kraftcheck.evidence.recordings.exceptions import NUMBER_LEFT_OUT, OLDER_VERSION, UNRESOLVED
-from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
-from kraftcheck.evidence.recordings.lines import AdminResultLine, ApiVersionsLine, NetLine, Sent
+from kraftcheck.evidence.recordings.lines import AdminResultLine, ApiVersionsLine, Message, NetLine, Sent
 from kraftcheck.evidence.recordings.network import (
     BROKEN,
     SYNTHETIC,
@@ -31,8 +30,9 @@ from kraftcheck.evidence.recordings.network import (
 )
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.processes import Processes
-from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Message, Recording
+from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Recording, StepEvent
 from kraftcheck.evidence.recordings.state import equal
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import VERSIONS, write_message
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.messages import ApiVersionsResponse
@@ -89,9 +89,8 @@ class Transport:
         self.older = 0
         self.owed: dict[int, list[int]] = {}
 
-    def step(self, event: Event) -> Iterator[Found]:
+    def step(self, event: StepEvent) -> Iterator[Found]:
         """The message that a step handles, and those that it sends."""
-        assert event.node is not None
         if event.kind == "start":
             self.requests.start(event.node)
         yield from self._servers_answers(event, self.owed.pop(event.node, []))
@@ -101,27 +100,26 @@ class Transport:
                 yield from self._synthetic(event, message)
             else:
                 yield from self._arrives(event, message)
-        for sent in event.sent:
+        for sent in event.line.sent:
             yield from self._sends(event, sent)
             if event.kind == "expire":
                 yield from self._expires(event, sent)
 
-    def _servers_answers(self, event: Event, requests: list[int]) -> Iterator[Found]:
+    def _servers_answers(self, event: StepEvent, requests: list[int]) -> Iterator[Found]:
         """A node's next step lists the answers of its server, unless the node takes no further step."""
         if event.kind in ("start", "end"):
             return
-        listed = {sent.answers for sent in event.sent if sent.api == NOT_RAFT and not sent.is_request}
+        listed = {sent.answers for sent in event.line.sent if sent.api == NOT_RAFT and not sent.is_request}
         for mid in requests:
             if mid not in listed:
                 yield Found("out", f"the answer of the node's server to request {mid}", None)
-        numbers = {sent.mid for sent in event.sent}
+        numbers = {sent.mid for sent in event.line.sent}
         for mid, (answer, _, _) in list(self.early.items()):
             if answer.source == event.node and mid not in numbers:
                 del self.early[mid]
                 yield Found("out", f"message {mid}, an answer of the node's server", None, answer.seq)
 
-    def _sends(self, event: Event, sent: Sent) -> Iterator[Found]:
-        assert event.node is not None
+    def _sends(self, event: StepEvent, sent: Sent) -> Iterator[Found]:
         ends = self._ends(sent.destination)
         self.flights[sent.mid] = Flight(sent, event.seq, event.time, event.now, event.node, ends)
         if sent.mid in self.early:
@@ -141,7 +139,7 @@ class Transport:
         elif sent.answers is not None:
             self.answered[sent.answers] = sent.mid
 
-    def _in_order(self, event: Event, sent: Sent) -> Iterator[Found]:
+    def _in_order(self, event: StepEvent, sent: Sent) -> Iterator[Found]:
         """Messages are numbered as they are made, including those of the client, the network and a node's
         server; only the last are listed after they were made.
         """
@@ -159,22 +157,20 @@ class Transport:
         process = self.processes.by_node.get(node)
         return 0 if process is None else process.ends
 
-    def _expires(self, event: Event, sent: Sent) -> Iterator[Found]:
+    def _expires(self, event: StepEvent, sent: Sent) -> Iterator[Found]:
         """A Fetch expires after the wait that it requested, by the node's own clock."""
         request = self.messages.get(-1 if sent.answers is None else sent.answers)
         arrived = None if request is None else self.arrived.get(request.mid)
         if request is None or arrived is None:
             yield Found("re", "a request that arrived here", sent.answers)
             return
-        assert event.node is not None
         process = self.processes.by_node[event.node]
-        waited, wait = event.now - arrived, request.data.number("maxWaitMs")
+        waited, wait = event.now - arrived, request.content.maxWaitMs
         longest = wait + int(process.node.is_skewed)
         if waited < wait or (waited > longest and process.paused_at is None):
             yield Found("t", event.time - waited + wait, event.time, request.seq)
 
-    def _arrives(self, event: Event, message: Message) -> Iterator[Found]:
-        assert event.node is not None
+    def _arrives(self, event: StepEvent, message: Message) -> Iterator[Found]:
         if self._comes_first(message, event.node):
             yield from wrong_version(message)
             if message.api == NOT_RAFT and not message.is_request:
@@ -221,7 +217,7 @@ class Transport:
             yield from self._admin_result(event, line)
 
     def _loses(self, event: Event, message: Message) -> Iterator[Found]:
-        destination = -1 if message.destination is None else message.destination
+        destination = message.destination
         if self._comes_first(message, destination):
             yield from wrong_version(message)
         else:
@@ -271,7 +267,7 @@ class Transport:
 
     def _made_for_client(self, event: Event, line: AdminResultLine) -> Iterator[Found]:
         """The network made this answer: it reports an error. Its request may have waited in a queue."""
-        if self.messages[line.mid].data.number("errorCode") == int(ErrorCode.NONE):
+        if line.data.error == ErrorCode.NONE:
             yield Found("data.errorCode", "an error: no node sent this answer", 0)
         # The request may still wait in a queue, to be shown on a later line.
         shown = self.messages.get(line.answers)
@@ -333,8 +329,8 @@ class Transport:
         """Every server answers the same; no line shows the version of the request."""
         self.older += is_older(message)
         expected = write_message(ApiVersionsResponse((0, MAX_KRAFT_VERSION)))
-        if not equal(message.data.values, expected):
-            yield Found("data", expected, message.data.values)
+        if not equal(message.data, expected):
+            yield Found("data", expected, message.data)
 
     def _asked_server(self, sent: Sent, server: int, asker: int, seq: int) -> Iterator[Found]:
         """The answer of the server on a node answers a request that ``asker`` has sent there."""
@@ -345,9 +341,8 @@ class Transport:
                 "out.re", f"a request of node {asker} to the server of node {server}", sent.answers, seq
             )
 
-    def _pairs(self, event: Event, message: Message) -> Iterator[Found]:
+    def _pairs(self, event: StepEvent, message: Message) -> Iterator[Found]:
         """The request that ``message`` answers, by its correlation id alone."""
-        assert event.node is not None
         mid = self.requests.answered(event.node, message)
         if mid is None:
             yield Found("corr", "the correlation id of a request", message.correlation)
@@ -359,9 +354,9 @@ class Transport:
         if request is not None and request.why != UNSUPPORTED:
             yield from _equal("ver", request.version, message.version, request.seq)
 
-    def _synthetic(self, event: Event, message: Message) -> Iterator[Found]:
+    def _synthetic(self, event: StepEvent, message: Message) -> Iterator[Found]:
         """An answer made in the peer's place: to a request of this process, with nothing but an error."""
-        assert event.node is not None and message.synthetic is not None
+        assert message.synthetic is not None
         yield from wrong_version(message)
         yield from self._pairs(event, message)
         if message.is_request:
@@ -370,8 +365,8 @@ class Transport:
         if error is None:
             yield Found("synthetic", f"one of {', '.join(sorted(SYNTHETIC))}", message.synthetic)
             return
-        if not is_error_answer(message.data.values, message.api, int(error)):
-            yield Found("data", error_answer(message.api, int(error)), message.data.values)
+        if not is_error_answer(message.data, message.api, int(error)):
+            yield Found("data", error_answer(message.api, int(error)), message.data)
         mid = self.requests.find(event.node, message.correlation)
         if message.mid in self.flights:
             yield Found("mid", "a message that no node sent", message.mid, self.flights[message.mid].seq)
@@ -388,7 +383,7 @@ class Transport:
                     "synthetic", "what became of the request", message.synthetic, self.flights[mid].seq
                 )
 
-    def _fits(self, event: Event, message: Message, request: Flight) -> bool:
+    def _fits(self, event: StepEvent, message: Message, request: Flight) -> bool:
         """The fate of the request must be a reason for this kind of answer."""
         mid, peer = request.sent.mid, request.sent.destination
         shown = self.messages.get(mid)

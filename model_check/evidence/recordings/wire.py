@@ -12,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from kraftcheck import spec
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_codec import (
     ABSENT,
     Codec,
@@ -22,15 +25,17 @@ from kraftcheck.evidence.recordings.wire_codec import (
     Layout,
     Rows,
     directory,
-    error_of,
+    known_error,
+    only,
     uuid,
 )
 from kraftcheck.evidence.recordings.wire_records import (
     KRAFT_VERSIONS,
     UncoveredMessageError,
-    read_batch,
+    batch_of,
     write_batch,
 )
+from kraftcheck.evidence.recordings.wire_types import Types
 from kraftcheck.reference import messages as m
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.log import Batch
@@ -55,8 +60,8 @@ def _about(topic: str, index: str) -> Computed:
     """The one partition of a request, by the names of the fields that give it."""
     known, other = (TOPIC_ID, OTHER_TOPIC_ID) if topic == "topicId" else (TOPIC, OTHER_TOPIC)
 
-    def read(data: Fields, _: Mapping[str, Any]) -> str:
-        name, number = data.text(topic), data.only("partitions").number(index)
+    def read(data: Any, _: Mapping[str, Any]) -> str:
+        name, number = getattr(data, topic), getattr(only(data, "partitions"), index)
         return m.METADATA_PARTITION if name == known and number == 0 else f"{name}-{number}"
 
     return Computed(
@@ -64,11 +69,11 @@ def _about(topic: str, index: str) -> Computed:
     )
 
 
-def _read_leader_endpoints(data: Fields, read: Mapping[str, Any]) -> tuple[Endpoint, ...]:
+def _read_leader_endpoints(data: Any, read: Mapping[str, Any]) -> tuple[Endpoint, ...]:
     return tuple(
-        Endpoint(LISTENER, node.text("host"), node.number("port"))
-        for node in data.objects("nodeEndpoints", [])
-        if node.number("nodeId") == read.get("leader")
+        Endpoint(LISTENER, node.host, node.port)
+        for node in data.nodeEndpoints
+        if node.nodeId == read.get("leader")
     )
 
 
@@ -80,14 +85,12 @@ def _write_leader_endpoints(response: m.FetchResponse) -> Any:
     return [{**node, "rack": None} if isinstance(response, m.FetchResponse) else node]
 
 
-def _read_successors(data: Fields, _: Mapping[str, Any]) -> tuple[ReplicaKey, ...]:
+def _read_successors(data: Any, _: Mapping[str, Any]) -> tuple[ReplicaKey, ...]:
     """Version 0 names the successors by their ids alone."""
-    if "preferredCandidates" not in data:
-        return tuple(ReplicaKey(id) for id in data.numbers("preferredSuccessors"))
-    return tuple(
-        ReplicaKey(key.number("candidateId"), directory(key.text("candidateDirectoryId")))
-        for key in data.objects("preferredCandidates")
+    keys = (
+        ReplicaKey(key.candidateId, directory(key.candidateDirectoryId)) for key in data.preferredCandidates
     )
+    return (*keys, *map(ReplicaKey, data.preferredSuccessors))
 
 
 def _write_successors(request: m.EndQuorumEpochRequest) -> Json:
@@ -97,15 +100,14 @@ def _write_successors(request: m.EndQuorumEpochRequest) -> Json:
     ]
 
 
-def _read_one_endpoint(data: Fields, _: Mapping[str, Any]) -> tuple[Endpoint, ...]:
-    host = data.text("host", "")
-    return (Endpoint(LISTENER, host, data.number("port")),) if host else ()
+def _read_one_endpoint(data: Any, _: Mapping[str, Any]) -> tuple[Endpoint, ...]:
+    return (Endpoint(LISTENER, data.host, data.port),) if data.host else ()
 
 
-def _read_features(data: Fields, _: Mapping[str, Any]) -> tuple[int, int] | None:
-    for feature in data.objects("supportedFeatures", []):
-        if feature.text("name") == KRAFT_VERSION:
-            return feature.number("minVersion"), feature.number("maxVersion")
+def _read_features(data: Any, _: Mapping[str, Any]) -> tuple[int, int] | None:
+    for feature in data.supportedFeatures:
+        if feature.name == KRAFT_VERSION:
+            return feature.minVersion, feature.maxVersion
     return None
 
 
@@ -119,9 +121,9 @@ def _write_features(response: m.ApiVersionsResponse) -> Any:
 def _described(attribute: str, key: str) -> Computed:
     """A number of a DescribeQuorum response; with an error it is 0, unless it names a leader of an epoch."""
 
-    def read(data: Fields, values: Mapping[str, Any]) -> int | None:
-        number, is_refused = data.number(key), bool(values["partition_error"])
-        named = attribute == "leader" and data.number("leaderEpoch") > 0
+    def read(data: Any, values: Mapping[str, Any]) -> int | None:
+        number: int = getattr(data, key)
+        is_refused, named = bool(values["partition_error"]), attribute == "leader" and data.leaderEpoch > 0
         return None if number < 0 or (is_refused and not named) else number
 
     def write(response: m.DescribeQuorumResponse) -> int:
@@ -134,8 +136,8 @@ def _described(attribute: str, key: str) -> Computed:
     return Computed(attribute, read, write)
 
 
-def _read_batches(data: Fields, _: Mapping[str, Any]) -> tuple[Batch, ...]:
-    return tuple(map(read_batch, data.objects("batches", [])))
+def _read_batches(data: Any, _: Mapping[str, Any]) -> tuple[Batch, ...]:
+    return tuple(map(batch_of, data.batches))
 
 
 def _write_batches(response: m.FetchResponse) -> Any:
@@ -280,7 +282,7 @@ _MESSAGES: Mapping[str, Layout] = {
         {
             "ErrorCode": Computed(
                 "partition_error",
-                lambda data, _: error_of(data),
+                lambda data, _: known_error(data.errorCode),
                 lambda sent: int(sent.error or sent.partition_error),
             ),
             "LeaderId": "leader",
@@ -344,12 +346,16 @@ def _make_codecs() -> None:
         api, _, kind = name.partition(" ")
         oldest, newest = RANGES[_MESSAGES[f"{api} request"].kind]
         fields = schemas[name].fields if name in schemas else ()
-        _CODECS[api, kind == "request"] = Codec(layout, fields, _CONSTANTS, oldest, newest)
+        types = Types(oldest, newest, _CONSTANTS)
+        _CODECS[api, kind == "request"] = Codec(layout, fields, types, layout.kind.__name__)
         _APIS[layout.kind] = api
         VERSIONS[api] = newest
 
 
 _make_codecs()
+
+#: The type of the content of each message, by API and whether it is a request.
+CONTENTS: Mapping[tuple[str, bool], type[Struct]] = {key: codec.type for key, codec in _CODECS.items()}
 
 
 def api_of(message: m.Message) -> str:
@@ -361,11 +367,21 @@ def api_of(message: m.Message) -> str:
 
 def read_message(api: str, data: Fields, *, is_request: bool) -> m.Message:
     """The reference's form of a message. Raises InputError, or UncoveredMessageError for an unknown API."""
+    message: m.Message = _codec(api, is_request).read(data.values, data.where)
+    return message
+
+
+def message_of(api: str, content: Struct, where: str, *, is_request: bool) -> m.Message:
+    """As :func:`read_message`, of a value of the type in :data:`CONTENTS`."""
+    message: m.Message = _codec(api, is_request).value(content, where)
+    return message
+
+
+def _codec(api: str, is_request: bool) -> Codec:
     codec = _CODECS.get((api, is_request))
     if codec is None:
         raise UncoveredMessageError(f"{api} {'request' if is_request else 'response'}")
-    message: m.Message = codec.read(data)
-    return message
+    return codec
 
 
 def write_message(message: m.Message) -> dict[str, Json]:

@@ -1,9 +1,8 @@
 """Reads and writes Kafka's wire JSON by the layouts of ``spec/messages.toml``.
 
-Rows map fields of a layout to attributes of a class of the reference.
-
-Unknown ids, epochs and offsets are -1 on the wire and ``None`` in the reference; the zero UUID is "no
-directory". A field may be missing if it is tagged, nullable or younger than the oldest version in use.
+Rows map fields of a layout to attributes of a class of the reference; :mod:`.wire_types` makes the types of
+the JSON. Unknown ids, epochs and offsets are -1 on the wire and ``None`` in the reference; the zero UUID is
+"no directory".
 
 Source: Kafka: the JSON converters made from the message schemas.
 """
@@ -18,43 +17,53 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from kraftcheck.evidence.recordings.fields import Fields, Json
+from msgspec import UNSET, Struct
+
+from kraftcheck.evidence.recordings.typed import Json, typed
+from kraftcheck.evidence.recordings.wire_types import (
+    ZERO_UUID as ZERO_UUID,
+)
+from kraftcheck.evidence.recordings.wire_types import (
+    Types,
+    default_of,
+    first_version,
+    grouped,
+    key_of,
+)
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import Frozen, field_defaults, field_types, is_frozen
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.spec.model import Field
-
-ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+from kraftcheck.support.errors import InputError
 
 #: The result of a field's writer if the field is left out.
 ABSENT = object()
 
 _ERRORS = frozenset(int(code) for code in ErrorCode)
-_DEFAULTS: Mapping[str, Json] = {"true": True, "false": False, "null": None, "zero": ZERO_UUID, "empty": ""}
-
 Values = dict[str, Any]
 
 
 class Computed(NamedTuple):
     """A field that is more than a copy of an attribute.
 
-    read: the attribute's value by the object in which the field is, and by the attributes that were read
-    before it; ``None``: the field is written only. write: its value, or :data:`ABSENT`. key, since: its name
-    in JSON and the version from which on Kafka fills it, if they are not the layout's.
+    read: the attribute's value by the object in which the field is (of :mod:`.wire_types`), and by the
+    attributes that were read before it; ``None``: the field is written only. write: its value, or
+    :data:`ABSENT`. key, since: its name in JSON and the version from which on Kafka fills it, if they are not
+    the layout's.
     """
 
     attribute: str
-    read: Callable[[Fields, Values], Any] | None
+    read: Callable[[Any, Values], Any] | None
     write: Callable[[Any], Any]
     key: str | None = None
     since: int | None = None
 
 
 class Each(NamedTuple):
-    """An array: a tuple of values of ``kind``, or, if that is ``None``, of the only field of each element."""
+    """An array: a tuple of values of ``kind``."""
 
     attribute: str
-    kind: type[Frozen] | None
+    kind: type[Frozen]
     rows: Mapping[str, str | Computed | Each] = {}
 
 
@@ -90,11 +99,11 @@ def or_minus_one(value: int | None) -> int:
     return -1 if value is None else value
 
 
-def error_of(data: Fields) -> ErrorCode:
-    """The error in ``errorCode``. The receiver of one that the quorum protocol does not name treats it like
-    any other unexpected error (Kafka: KafkaRaftClient.handleTopLevelError).
+def known_error(code: int) -> ErrorCode:
+    """The error of a code. The receiver of one that the quorum protocol does not name treats it like any
+    other unexpected error (Kafka: KafkaRaftClient.handleTopLevelError).
     """
-    return _known_error(data.number("errorCode"))
+    return ErrorCode(code) if code in _ERRORS else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +115,25 @@ class Part:
 
     key: str
     since: int
-    read: Callable[[Fields, Values], None] | None
+    read: Callable[[Any, Values], None] | None
     write: Callable[[Any], Any]
     inside: tuple[Part, ...] = ()
     missing: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Codec:
-    """One layout in both directions, in its ``newest`` version; versions before ``oldest`` are not in use.
+    """One layout in both directions, in its newest version. type: of the JSON, by the name ``name``.
 
-    constants: the values of fields without a row. Raises ValueError if a row names no field of the layout.
+    Raises ValueError if a row names no field of the layout.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        fields: Sequence[Field],
-        constants: Mapping[str, Json],
-        oldest: int,
-        newest: int,
-    ) -> None:
+    def __init__(self, layout: Layout, fields: Sequence[Field], types: Types, name: str = "") -> None:
         self.kind = layout.kind
-        self._layout = layout
-        self._constants = constants
-        self._oldest, self._newest = oldest, newest
+        self.type = types.of(name, fields)
+        self._layout, self._types = layout, types
         self._used: set[str] = set()
-        self.parts = tuple(self._parts("", [each for each in fields if each.exists_in(newest)], oldest))
+        self.fields = [each for each in fields if each.exists_in(types.newest)]
+        self.parts = tuple(self._parts("", self.fields))
         unused = layout.rows.keys() - self._used
         if unused:
             raise ValueError(f"{layout.kind.__name__} has rows without a field: {', '.join(sorted(unused))}")
@@ -140,11 +142,22 @@ class Codec:
         self._begin: Values = {"epoch": -1} if needs_epoch else {}
         self._inner = {name: _class_in(kind) for name, kind in known.items()}
 
-    def read(self, data: Fields) -> Any:
+    def read(self, data: Json, where: str) -> Any:
         """The value that ``data`` stands for. Raises InputError."""
+        return self.value(typed(data, self.type, where), where)
+
+    def value(self, content: Struct, where: str) -> Any:
+        """The value that ``content``, of :attr:`type`, stands for. Raises InputError."""
+        try:
+            return self.value_of(content)
+        except ValueError as error:
+            raise InputError(f"{where}: {error}.") from None
+
+    def value_of(self, content: Struct) -> Any:
+        """As :meth:`value`. Raises ValueError without the place."""
         whole: Values = {}
         inner: dict[str, Values] = {}
-        for name, value in _read(self.parts, data, dict(self._begin)).items():
+        for name, value in _read(self.parts, content, dict(self._begin)).items():
             head, dot, rest = name.partition(".")
             if dot:
                 inner.setdefault(head, {})[rest] = value
@@ -170,14 +183,11 @@ class Codec:
 
     # Making the parts.
 
-    def _parts(self, prefix: str, fields: Sequence[Field], oldest: int) -> Iterator[Part]:
+    def _parts(self, prefix: str, fields: Sequence[Field]) -> Iterator[Part]:
         """The parts of the object whose fields begin with ``prefix``."""
-        heads: dict[str, list[Field]] = {}
-        for each in fields:
-            heads.setdefault(prefix + each.path.removeprefix(prefix).partition(".")[0], []).append(each)
         yield from self._more(prefix)
-        for path, inside in heads.items():
-            part = self._part(path, inside, oldest)
+        for path, inside in grouped(fields, prefix).items():
+            part = self._part(path, inside)
             if part is not None:
                 yield part
             yield from self._more(path)
@@ -187,57 +197,42 @@ class Codec:
         for key, value in self._layout.more.get(path, {}).items():
             yield _constant(key, 0, value)
 
-    def _part(self, path: str, inside: list[Field], oldest: int) -> Part | None:
-        row, name = self._row(path)
-        since = min(map(self._since, inside))
-        key = name[0].lower() + name[1:]
+    def _part(self, path: str, inside: list[Field]) -> Part | None:
+        row, key, first = self._row(path), key_of(path), min(map(first_version, inside))
+        # 0: all versions in use have it.
+        since = first if first > self._types.oldest else 0
         is_array = path.endswith("[]")
         if isinstance(row, Computed):
             return _computed(row, key, since)
         if isinstance(row, Each):
-            return self._each(row, key, path, inside, oldest)
+            return self._each(row, key, since, path, inside)
         if inside[0].path == path and not is_array:
-            return self._leaf(row, name, key, inside[0], oldest)
-        untagged = [replace(each, tag=None) for each in inside]
-        parts = tuple(
-            self._parts(f"{path}.", untagged if inside[0].tag is not None else inside, max(oldest, since))
-        )
+            return self._leaf(row, key, since, inside[0])
+        parts = tuple(self._parts(f"{path}.", inside))
         if not parts:
             return None
         return _single(key, since, parts) if is_array else self._structure(key, since, parts, inside)
 
-    def _since(self, field: Field) -> int:
-        """The first version with the field; 0: all versions in use have it."""
-        first = int(field.versions.partition("-")[0].removesuffix("+"))
-        return first if first > self._oldest else 0
-
-    def _row(self, path: str) -> tuple[str | Computed | Each | None, str]:
+    def _row(self, path: str) -> str | Computed | Each | None:
         name = path.rpartition(".")[2].removesuffix("[]")
         found = path if path in self._layout.rows else name
         self._used.add(found)
-        return self._layout.rows.get(found), name
+        return self._layout.rows.get(found)
 
-    def _leaf(self, row: str | None, name: str, key: str, layout: Field, oldest: int) -> Part | None:
-        since = self._since(layout)
-        if row is None and name in self._constants:
-            return _constant(key, since, self._constants[name])
-        row = row or re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    def _leaf(self, row: str | None, key: str, since: int, layout: Field) -> Part | None:
+        if row is None and layout.name in self._types.constants:
+            return _constant(key, since, self._types.constants[layout.name])
+        row = row or re.sub(r"(?<!^)(?=[A-Z])", "_", layout.name).lower()
         if row.partition(".")[0] not in field_types(self.kind):
             return None
         if layout.type == "records":
             key += "SizeInBytes"
-        default = _default(layout)
-        get = _GETTERS.get(layout.type, Fields.number)
-        may_be_missing = layout.tag is not None or since > oldest
         convert = _conversion(layout, _type_of(self.kind, row))
         of_value = _getter(row)
 
-        def read(data: Fields, values: Values) -> None:
-            if layout.nullable and data.values.get(key) is None:
-                found = None
-            else:
-                found = get(data, key, default) if may_be_missing and not layout.nullable else get(data, key)
-            values[row] = found if convert is None else convert(found)
+        def read(content: Any, values: Values) -> None:
+            found = getattr(content, key)
+            values[row] = found if found is None else convert(found)
 
         def write(value: Any) -> Json:
             found = of_value(value)
@@ -247,27 +242,17 @@ class Codec:
                 return found
             return -1 if found is None else int(found)
 
-        missing = {} if "." in row else {row: default if convert is None else convert(default)}
+        default = default_of(layout)
+        missing = {} if "." in row else {row: default if default is None else convert(default)}
         return Part(key, since, read, write, (), missing)
 
-    def _each(self, row: Each, key: str, path: str, inside: list[Field], oldest: int) -> Part:
-        since, prefix = min(map(self._since, inside)), f"{path}."
-        attribute = row.attribute
-        if row.kind is None:
-            (only,) = row.rows
-            item = only[0].lower() + only[1:]
-
-            def read_scalars(data: Fields, values: Values) -> None:
-                values[attribute] = tuple(each.number(item) for each in data.objects(key))
-
-            return Part(
-                key, since, read_scalars, lambda value: [{item: one} for one in getattr(value, attribute)]
-            )
+    def _each(self, row: Each, key: str, since: int, path: str, inside: list[Field]) -> Part:
+        attribute, prefix = row.attribute, f"{path}."
         fields = [replace(each, path=each.path.removeprefix(prefix), tag=None) for each in inside]
-        codec = Codec(Layout(row.kind, row.rows), fields, {}, max(oldest, since), self._newest)
+        codec = Codec(Layout(row.kind, row.rows), fields, self._types._replace(constants={}))
 
-        def read(data: Fields, values: Values) -> None:
-            values[attribute] = tuple(map(codec.read, data.objects(key, [])))
+        def read(content: Any, values: Values) -> None:
+            values[attribute] = tuple(map(codec.value_of, getattr(content, key)))
 
         return Part(
             key,
@@ -279,20 +264,21 @@ class Codec:
 
     def _structure(self, key: str, since: int, parts: tuple[Part, ...], inside: list[Field]) -> Part:
         """An object in an object. A tagged one may be missing: all its fields have their defaults."""
-        rows = [self._row(each.path)[0] for each in inside]
+        rows = [self._row(each.path) for each in inside]
         heads = {row.partition(".")[0] for row in rows if isinstance(row, str) and "." in row}
         types = field_types(self.kind)
         optional = [head for head in heads if _class_in(types[head])[1]]
-        is_tagged = inside[0].tag is not None
         missing = {name: value for part in parts for name, value in part.missing.items()}
-        may_be_missing = is_tagged and len(optional) == len(heads)
-        whole = optional[0] if is_tagged and optional else None
+        whole = optional[0] if inside[0].tag is not None and optional else None
 
-        def read(data: Fields, values: Values) -> None:
-            if may_be_missing and key not in data:
-                values.update(missing)
+        def read(content: Any, values: Values) -> None:
+            found = getattr(content, key)
+            if found is not UNSET:
+                _read(parts, found, values)
+            elif len(optional) < len(heads):
+                raise ValueError(f"field '{key}' is missing")
             else:
-                _read(parts, data.inner(key), values)
+                values.update(missing)
 
         def write(value: Any) -> Any:
             is_absent = whole is not None and getattr(value, whole) is None
@@ -308,9 +294,9 @@ def _constant(key: str, since: int, value: Json) -> Part:
 def _computed(row: Computed, key: str, since: int) -> Part:
     compute = row.read
 
-    def read(data: Fields, values: Values) -> None:
+    def read(content: Any, values: Values) -> None:
         assert compute is not None
-        values[row.attribute] = compute(data, values)
+        values[row.attribute] = compute(content, values)
 
     return Part(row.key or key, row.since or since, None if compute is None else read, row.write)
 
@@ -318,9 +304,9 @@ def _computed(row: Computed, key: str, since: int) -> Part:
 def _single(key: str, since: int, parts: tuple[Part, ...]) -> Part:
     """The one topic or partition of a message; a response with an error has none."""
 
-    def read(data: Fields, values: Values) -> None:
+    def read(content: Any, values: Values) -> None:
         if not values.get("error"):
-            _read(parts, data.only(key), values)
+            _read(parts, only(content, key), values)
 
     def write(value: Any) -> Json:
         return [] if getattr(value, "error", None) else [_write(parts, value)]
@@ -328,10 +314,18 @@ def _single(key: str, since: int, parts: tuple[Part, ...]) -> Part:
     return Part(key, since, read, write, parts)
 
 
-def _read(parts: tuple[Part, ...], data: Fields, values: Values) -> Values:
+def only(content: Any, key: str) -> Any:
+    """The one element of an array. Raises ValueError if it has none or more."""
+    found = getattr(content, key)
+    if len(found) != 1:
+        raise ValueError(f"field '{key}' must hold one element, found {len(found)}")
+    return found[0]
+
+
+def _read(parts: tuple[Part, ...], content: Any, values: Values) -> Values:
     for part in parts:
         if part.read is not None:
-            part.read(data, values)
+            part.read(content, values)
     return values
 
 
@@ -371,12 +365,6 @@ def _versions(parts: tuple[Part, ...], data: Mapping[str, Json]) -> Iterator[int
                 yield from _versions(part.inside, each)
 
 
-def _default(field: Field) -> Json:
-    if field.default is None:
-        return ZERO_UUID if field.type == "uuid" else -1
-    return _DEFAULTS[field.default] if field.default in _DEFAULTS else int(field.default)
-
-
 def _class_in(kind: Any) -> tuple[Any, bool]:
     """The class of values that a type is or allows, and whether it allows ``None``."""
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -399,24 +387,17 @@ def _getter(attribute: str) -> Callable[[Any], Any]:
     return lambda value: None if (inner := whole(value)) is None else part(inner)
 
 
-def _conversion(field: Field, kind: Any) -> Callable[[Any], Any] | None:
+def _conversion(field: Field, kind: Any) -> Callable[[Any], Any]:
     if field.type == "uuid":
         return directory
     if kind is ErrorCode:
-        return _known_error
-    return _unless_negative if kind == int | None else None
+        return known_error
+    return _unless_negative if kind == int | None else _as_it_is
 
 
-def _known_error(code: int) -> ErrorCode:
-    return ErrorCode(code) if code in _ERRORS else ErrorCode.UNKNOWN_SERVER_ERROR
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _unless_negative(value: int) -> int | None:
     return None if value < 0 else value
-
-
-_GETTERS: Mapping[str, Callable[..., Json]] = {
-    "uuid": Fields.text,
-    "string": Fields.text,
-    "bool": Fields.flag,
-}

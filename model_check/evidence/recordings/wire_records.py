@@ -1,14 +1,24 @@
 """Kafka's wire JSON of control records and of the quorum-state file, and their form in recordings and
-adapters: batches, voter sets and snapshots.
+adapters: batches, voter sets and snapshots, with their size in bytes.
 
-Source: Kafka: the schemas of control records, QuorumStateData.json; the recorder's form of a batch.
+Source: Kafka: the schemas of control records, QuorumStateData.json, DefaultRecordBatch (61 bytes of header),
+DefaultRecord, RecordsSnapshotWriter; the recorder's form of a batch, whose state machine writes each value in
+4 bytes.
 """
 
 from __future__ import annotations
 
 from kraftcheck import spec
-from kraftcheck.evidence.recordings.fields import Fields, Json
-from kraftcheck.evidence.recordings.wire_codec import Codec, Each, Layout, Rows
+from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.typed import Json, converted, typed
+from kraftcheck.evidence.recordings.wire_codec import Codec, Computed, Each, Layout, Rows
+from kraftcheck.evidence.recordings.wire_types import (
+    ControlRecord,
+    RecordBatch,
+    Types,
+    encoded_size,
+    signed_size,
+)
 from kraftcheck.reference.log import (
     Batch,
     KRaftVersion,
@@ -34,7 +44,17 @@ class UncoveredMessageError(Exception):
 
 
 def _codec(schema: str, layout: Layout, version: int = 0) -> Codec:
-    return Codec(layout, spec.load().messages[schema].fields, {"Version": 0}, 0, version)
+    fields = [each for each in spec.load().messages[schema].fields if each.name != "data_version"]
+    return Codec(layout, fields, Types(0, version, {"Version": 0}), layout.kind.__name__)
+
+
+def _ids(attribute: str, key: str) -> Computed:
+    """A list of voters that a record names by their ids."""
+    return Computed(
+        attribute,
+        lambda data, _: tuple(voter.voterId for voter in getattr(data, key)),
+        lambda change: [{"voterId": voter} for voter in getattr(change, attribute)],
+    )
 
 
 _LEADER_CHANGE = _codec(
@@ -43,8 +63,8 @@ _LEADER_CHANGE = _codec(
         LeaderChange,
         {
             "LeaderId": "leader",
-            "Voters[]": Each("voters", None, {"VoterId": ""}),
-            "GrantingVoters[]": Each("granting_voters", None, {"VoterId": ""}),
+            "Voters[]": _ids("voters", "voters"),
+            "GrantingVoters[]": _ids("granting_voters", "grantingVoters"),
         },
     ),
 )
@@ -81,41 +101,29 @@ _RECORDS = {
 # Batches.
 
 
-def read_batch(fields: Fields) -> Batch:
-    """A record batch. Raises InputError, or UncoveredMessageError for an unknown control record."""
-    base, epoch, is_control = fields.number("base"), fields.number("epoch"), fields.flag("control")
-    records = tuple(
-        _read_control(Fields.of(record, fields.where)) if is_control else _read_value(record, fields.where)
-        for record in fields.items("records")
-    )
-    if not records or fields.number("last") != base + len(records) - 1:
-        raise InputError(f"{fields.where}: the batch at offset {base} does not end where it says.")
-    return Batch(base, epoch, records)
+def batch_of(batch: RecordBatch) -> Batch:
+    """A record batch. Raises ValueError, or UncoveredMessageError for an unknown control record."""
+    base, records = batch.base, tuple(map(record_of if batch.control else _value_of, batch.records))
+    if not records or batch.last != base + len(records) - 1:
+        raise ValueError(f"the batch at offset {base} does not end where it says")
+    return Batch(base, batch.epoch, records)
 
 
-def _read_value(record: object, where: str) -> Record:
-    if type(record) is not int:
-        raise InputError(f"{where}: a record must be an integer, found {record!r}.")
+def _value_of(record: int | ControlRecord) -> Record:
+    if not isinstance(record, int):
+        raise ValueError(f"a record must be an integer, found the control record {record.type!r}")
     return Value(record)
 
 
-def _read_control(record: Fields) -> Record:
-    name, value = record.text("type"), record.inner("value")
-    if name not in _RECORDS:
-        raise UncoveredMessageError(f"control record {name}")
-    kind, codec = _RECORDS[name]
-    if kind is Voters:
-        return Voters(_voter_set(codec.read(value), record.where))
-    found: Record = codec.read(value)
-    return found
-
-
-def _voter_set(found: VoterSet, where: str) -> VoterSet:
-    """``found`` in order. Raises InputError for an id that is there twice."""
-    try:
-        return voter_set(found.voters)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}.") from None
+def record_of(record: int | ControlRecord) -> Record:
+    """A control record. Raises ValueError, or UncoveredMessageError for an unknown one."""
+    if isinstance(record, int):
+        raise ValueError(f"a control record must be an object, found {record}")
+    if record.type not in _RECORDS:
+        raise UncoveredMessageError(f"control record {record.type}")
+    kind, codec = _RECORDS[record.type]
+    found = codec.value_of(converted(record.value, codec.type))
+    return Voters(voter_set(found.voters)) if kind is Voters else found
 
 
 def write_batch(batch: Batch) -> dict[str, Json]:
@@ -147,13 +155,24 @@ def record_names(batch: Batch) -> list[Json]:
     return [entry.value if isinstance(entry, Value) else record_name(entry) for entry in batch.records]
 
 
-# Voter sets and snapshots.
+# Voter sets, snapshots and batches of adapters.
+
+
+def read_batch(fields: Fields) -> Batch:
+    """A record batch. Raises InputError, or UncoveredMessageError for an unknown control record."""
+    try:
+        return batch_of(typed(fields.values, RecordBatch, fields.where))
+    except ValueError as error:
+        raise InputError(f"{fields.where}: {error}.") from None
 
 
 def read_voter_set(data: Fields) -> VoterSet:
     """The voter set in the field ``voters``, as a KRAFT_VOTERS record has it. Raises InputError."""
     data.items("voters")
-    return _voter_set(_VOTERS.read(data), data.where)
+    try:
+        return voter_set(_VOTERS.read(data.values, data.where).voters)
+    except ValueError as error:
+        raise InputError(f"{data.where}: {error}.") from None
 
 
 def write_voter_set(voters: VoterSet) -> list[Json]:
@@ -205,9 +224,7 @@ def write_snapshot(snapshot: Snapshot) -> dict[str, Json]:
 
 def read_quorum_state(file: Json, where: str) -> QuorumState | None:
     """The quorum-state file, if there is one; version 0 has no directory of the vote. Raises InputError."""
-    if file is None:
-        return None
-    state: QuorumState = _QUORUM_STATE.read(Fields.of(file, where))
+    state: QuorumState | None = None if file is None else _QUORUM_STATE.read(file, where)
     return state
 
 
@@ -224,3 +241,42 @@ def write_quorum_state(state: QuorumState, replica: Replica) -> dict[str, Json]:
 def write_whole_quorum_state(state: QuorumState) -> dict[str, Json]:
     """The file of version 1, for any version of KRaft."""
     return _QUORUM_STATE.write(state)
+
+
+# The size in bytes of batches and snapshots.
+
+_HEADER = 61
+#: Attributes, time since the first record (always 0), and the number of headers (none): a byte each.
+_FIXED = 3
+#: A control record's key (its version and its type), and a value.
+_KEY, _VALUE = 4, 4
+
+
+def size_of(batch: Batch) -> int:
+    """The size of ``batch``, uncompressed."""
+    return _HEADER + sum(_record_size(index, record) for index, record in enumerate(batch.records))
+
+
+def snapshot_size(voters: VoterSet | None, kraft_version: int, values: tuple[int, ...]) -> int:
+    """The size of a snapshot: a batch with its header and the control records, the values, its footer."""
+    control: list[Record] = [] if voters is None else [KRaftVersion(kraft_version), Voters(voters)]
+    ends = [
+        _HEADER + _sized(0, _KEY, encoded_size(spec.load().messages[name].fields, {}))
+        for name in ("SnapshotHeaderRecord", "SnapshotFooterRecord")
+    ]
+    content = size_of(Batch(0, 0, tuple(map(Value, values)))) if values else 0
+    return sum(ends) + sum(_record_size(index, record) for index, record in enumerate(control, 1)) + content
+
+
+def _record_size(index: int, record: Record) -> int:
+    if isinstance(record, Value):
+        return _sized(index, None, _VALUE)
+    codec = _RECORDS[record_name(record)][1]
+    return _sized(index, _KEY, encoded_size(codec.fields, _write_record(record)["value"]))
+
+
+def _sized(index: int, key: int | None, value: int) -> int:
+    """A record whose key (``None``: it has none) and value have these sizes."""
+    key_length = signed_size(-1 if key is None else key)
+    body = _FIXED + signed_size(index) + key_length + (key or 0) + signed_size(value) + value
+    return signed_size(body) + body

@@ -10,32 +10,37 @@ from pathlib import Path
 from typing import Any
 
 from kraftcheck.evidence.recordings.recording import Recording, read
+from kraftcheck.evidence.recordings.wire import api_of, write_message
+from kraftcheck.evidence.recordings.wire_codec import uuid
+from kraftcheck.evidence.recordings.wire_records import write_batch
+from kraftcheck.reference import messages as m
+from kraftcheck.reference.log import Batch, LeaderChange, Record, Value, Voters
+from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
 from tests.evidence.recordings.small_recording import write
 from tests.laboratory.recordings.simulated import TIMEOUTS
 
 Json = dict[str, Any]
-
-ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
-PARTITION = {"topicName": "__cluster_metadata"}
 
 
 def directory(node: int, disk: int = 0) -> str:
     return f"directory-{node}-{disk}"
 
 
+def one(base: int, epoch: int, record: Record) -> Json:
+    """A batch of one record."""
+    return write_batch(Batch(base, epoch, (record,)))
+
+
 def value(base: int, epoch: int, number: int) -> Json:
-    return {"base": base, "last": base, "epoch": epoch, "control": False, "records": [number]}
+    return one(base, epoch, Value(number))
 
 
 def opening(base: int, epoch: int, leader: int) -> Json:
-    record = {"type": "LEADER_CHANGE", "value": {"version": 0, "leaderId": leader}}
-    return {"base": base, "last": base, "epoch": epoch, "control": True, "records": [record]}
+    return one(base, epoch, LeaderChange(leader, (), ()))
 
 
 def voters_record(base: int, epoch: int, voters: list[list[Any]]) -> Json:
-    entries = [{"voterId": node, "voterDirectoryId": place} for node, place in voters]
-    record = {"type": "KRAFT_VOTERS", "value": {"version": 0, "voters": entries}}
-    return {"base": base, "last": base, "epoch": epoch, "control": True, "records": [record]}
+    return one(base, epoch, Voters(VoterSet(tuple(Voter(ReplicaKey(*key), ()) for key in voters))))
 
 
 class Cluster:
@@ -131,54 +136,44 @@ class Cluster:
         sent: Json = self.contents[message]["sent"]
         return sent
 
-    def message(self, source: int, to: int, api: str, data: Json, answers: int | None = None) -> int:
-        mid = len(self.contents)
+    def message(
+        self, source: int, to: int, content: m.Message, answers: int | None = None, **changes: Any
+    ) -> int:
+        """A message of which the partition is changed; its id."""
+        mid, data = len(self.contents), write_message(content)
+        for topic in data.get("topics") or data.get("responses") or ():
+            topic["partitions"][0] |= changes
         kind = "req" if answers is None else "resp"
-        envelope = {"mid": mid, "kind": kind, "api": api}
-        content = {**envelope, "from": source, "corr": 0, "ver": 1, "data": data}
+        envelope = {"mid": mid, "kind": kind, "api": api_of(content)}
+        shown = {**envelope, "from": source, "corr": 0, "ver": 1, "data": data}
         re = {} if answers is None else {"re": answers}
-        self.contents.append({"sent": {**envelope, "to": to, **re}, "content": content})
+        self.contents.append({"sent": {**envelope, "to": to, **re}, "content": shown})
         return mid
 
     def vote(self, source: int, to: int, *, pre: bool = False, **changes: Any) -> int:
         state = self.states[source]
-        partition = {
-            "replicaEpoch": state["epoch"],
-            "replicaId": source,
-            "replicaDirectoryId": self.directories[source],
-            "voterDirectoryId": self.directories[to],
-            "lastOffsetEpoch": state["lastEpoch"],
-            "lastOffset": state["leo"],
-            "preVote": pre,
-            **changes,
-        }
-        return self.message(source, to, "Vote", {"topics": [{**PARTITION, "partitions": [partition]}]})
+        own, voter = (ReplicaKey(*self.key(node)) for node in (source, to))
+        request = m.VoteRequest(state["epoch"], own, voter, state["lastEpoch"], state["leo"], pre)
+        return self.message(source, to, request, **changes)
 
-    def vote_answer(self, source: int, to: int, request: int, granted: bool = True) -> int:
-        partition = {"errorCode": 0, "voteGranted": granted}
-        data = {"topics": [{**PARTITION, "partitions": [partition]}]}
-        return self.message(source, to, "Vote", data, request)
+    def vote_answer(self, source: int, to: int, request: int) -> int:
+        return self.message(source, to, m.VoteResponse(0, granted=True), request)
 
     def fetch(self, source: int, to: int, offset: int | None = None) -> int:
-        state = self.states[source]
-        partition = {
-            "fetchOffset": state["leo"] if offset is None else offset,
-            "replicaDirectoryId": self.directories[source],
-        }
-        data = {"replicaState": {"replicaId": source}, "topics": [{"partitions": [partition]}]}
-        return self.message(source, to, "Fetch", data)
+        end = self.states[source]["leo"] if offset is None else offset
+        request = m.FetchRequest(0, ReplicaKey(*self.key(source)), end, 0, None, 500)
+        return self.message(source, to, request)
 
     def fetch_answer(
-        self, source: int, to: int, request: int, batches: list[Json], high_watermark: int = -1
+        self, source: int, to: int, request: int, batches: list[Json], high_watermark: int | None = None
     ) -> int:
-        partition = {"errorCode": 0, "batches": batches, "highWatermark": high_watermark}
-        data = {"errorCode": 0, "responses": [{"partitions": [partition]}]}
-        return self.message(source, to, "Fetch", data, request)
+        answer = m.FetchResponse(0, high_watermark=high_watermark)
+        return self.message(source, to, answer, request, batches=batches)
 
     # What a quiet cluster does.
 
     def file(self, epoch: int, leader: int = -1, voted: int = -1) -> Json:
-        place = self.directories[voted] if voted >= 0 else ZERO
+        place = uuid(self.directories[voted] if voted >= 0 else None)
         return {"leaderId": leader, "leaderEpoch": epoch, "votedId": voted, "votedDirectoryId": place}
 
     def key(self, node: int) -> list[Any]:
@@ -242,7 +237,7 @@ class Cluster:
         epoch = self.states[leader]["epoch"]
         old = self.files[node] or {}
         voted = old["votedId"] if old.get("leaderEpoch") == epoch else -1
-        begin = self.message(leader, node, "BeginQuorumEpoch", {})
+        begin = self.message(leader, node, m.BeginQuorumEpochRequest(epoch, leader, None, ()))
         self.step(leader, out=[begin])
         return self.receive(
             node,

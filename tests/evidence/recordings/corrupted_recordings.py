@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kraftcheck.reference.messages import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from kraftcheck.reference.voters import ReplicaKey
 from tests.evidence.recordings.cluster_recording import (
     Cluster,
     leader_with_a_value,
@@ -14,245 +16,35 @@ from tests.evidence.recordings.cluster_recording import (
 )
 
 Line = dict[str, Any]
-Corrupted = tuple[Cluster, Line]
 
-CASES: list[tuple[str, frozenset[str], Callable[[], Corrupted]]] = []
-
-
-def violates(*properties: str) -> Callable[[Callable[[], Corrupted]], Callable[[], Corrupted]]:
-    """A recording that violates exactly these properties; the function returns it and the guilty line."""
-
-    def remember(build: Callable[[], Corrupted]) -> Callable[[], Corrupted]:
-        CASES.append((build.__name__, frozenset(properties), build))
-        return build
-
-    return remember
+#: The place of a message's only partition in its topics.
+PARTITION = (0, "partitions", 0)
+Steps = dict[str, Line]
+Given = Callable[[], tuple[Cluster, Steps]]
+Corrupt = Callable[[Cluster, Steps], Line]
 
 
-def candidate(cluster: Cluster, node: int, epoch: int) -> None:
-    """``node`` becomes Candidate of ``epoch`` without an election."""
-    if cluster.states[node]["epoch"] < epoch - 1:
-        cluster.step(node, changes={"epoch": epoch - 1}, file=cluster.file(epoch - 1))
-    cluster.step(node, changes={"state": "Prospective", "leader": -1})
-    changes = {"state": "Candidate", "epoch": epoch, "voted": cluster.key(node)}
-    cluster.step(node, file=cluster.file(epoch, voted=node), changes=changes)
+def fresh() -> tuple[Cluster, Steps]:
+    """Three voters have started."""
+    return Cluster(), {}
 
 
-def leader(cluster: Cluster, node: int, epoch: int) -> Line:
-    changes = {"state": "Leader", "leader": node, "voted": None, "hw": -1, "progress": {}}
-    return cluster.step(node, file=cluster.file(epoch, leader=node), changes=changes)
-
-
-# Elections.
-
-
-@violates("SingleLeaderPerEpoch", "SingleKnownLeaderPerEpoch")
-def second_leader() -> Corrupted:
+def elected() -> tuple[Cluster, Steps]:
+    """Voter 1 leads epoch 1 by the vote of voter 2."""
     cluster = Cluster()
-    cluster.elect(1, 2)
-    candidate(cluster, 3, 1)
-    return cluster, leader(cluster, 3, 1)
+    return cluster, cluster.elect(1, 2)
 
 
-@violates("SingleKnownLeaderPerEpoch")
-def another_known_leader() -> Corrupted:
-    cluster, steps = leader_with_a_value()
-    steps["follows"]["s"]["leader"] = 3
-    steps["follows"]["persist"][0] = cluster.file(1, leader=3, voted=1)
-    return cluster, steps["follows"]
-
-
-def _second_vote(cluster: Cluster, voter: int, **asked: Any) -> Line:
-    request = cluster.vote(3, voter, replicaEpoch=1, lastOffset=9, lastOffsetEpoch=1, **asked)
-    cluster.step(3, out=[request])
-    return cluster.receive(voter, request, out=[cluster.vote_answer(voter, 3, request)])
-
-
-@violates("VotedOncePerEpoch", "SelfVoteSurvivesRestart")
-def second_vote() -> Corrupted:
-    """The request alone is a vote of 3 for itself that was never stored."""
-    cluster, _ = leader_with_a_value()
-    return cluster, _second_vote(cluster, 2)
-
-
-@violates("VotedOncePerEpoch")
-def vote_granted_before_it_is_stored() -> Corrupted:
-    cluster = Cluster()
-    steps = cluster.elect(1, 2)
-    steps["granted"]["persist"] = [cluster.file(1)]
-    return cluster, steps["granted"]
-
-
-@violates("SelfVoteSurvivesRestart")
-def candidate_without_a_stored_vote() -> Corrupted:
-    cluster = Cluster()
-    steps = cluster.elect(1, 2)
-    steps["wins"]["persist"] = [cluster.file(1)]
-    return cluster, steps["runs"]
-
-
-@violates("SelfVoteSurvivesRestart", "VotedOncePerEpoch", "VoteKeptWithinEpoch")
-def candidate_that_votes_for_another() -> Corrupted:
-    cluster = Cluster()
-    candidate(cluster, 2, 1)
-    request = cluster.vote(3, 2, replicaEpoch=1)
-    answer = cluster.vote_answer(2, 3, request)
-    return cluster, cluster.receive(2, request, out=[answer], file=cluster.file(1, voted=3))
-
-
-@violates("VoteKeptWithinEpoch")
-def vote_forgotten() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(2, changes={"voted": None})
-
-
-@violates("NoReturnAfterLeading", "ResignedLeavesItsEpoch", "TransitionsLegal")
-def leader_again() -> Corrupted:
-    cluster = Cluster()
-    cluster.elect(1, 2)
-    cluster.end(1)
-    cluster.start(1, "Resigned", leader=1)
-    return cluster, leader(cluster, 1, 1)
-
-
-@violates("NoReturnAfterLeading", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
-def leader_again_after_an_earlier_epoch() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
-    return cluster, cluster.step(1, changes={"state": "Leader", "epoch": 1, "leader": 1, "progress": {}})
-
-
-@violates("SingleKnownLeaderPerEpoch", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
-def another_leader_after_an_earlier_epoch() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.step(1, changes={"state": "Unattached", "epoch": 0, "leader": -1, "progress": None})
-    return cluster, cluster.step(1, changes={"state": "Follower", "epoch": 1, "leader": 3})
-
-
-# Logs.
-
-
-@violates("RecordIdentity", "HighWatermarkOnMajority")
-def another_record() -> Corrupted:
-    """Voter 2 gets another record than the leader has, so the leader's is on no majority."""
-    cluster, steps = leader_with_a_value()
-    line = steps["first takes"]
-    line["data"]["responses"][0]["partitions"][0]["batches"] = [value(1, 1, 8)]
-    return cluster, line
-
-
-@violates("LogMatching")
-def another_prefix() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.follow(3, 1)
-    request = cluster.fetch(3, 1)
-    cluster.step(3, out=[request])
-    answer = cluster.fetch_answer(1, 3, request, [value(1, 1, 7)])
-    cluster.receive(1, request, out=[answer])
-    return cluster, cluster.receive(3, answer, log=[{"op": "append", "by": "follower", "base": 0, "end": 2}])
-
-
-@violates("LogEpochsMonotone")
-def record_of_a_later_epoch() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(1, log=cluster.append(1, value(2, 2, 9)))
-
-
-@violates("LogEpochsMonotone")
-def state_with_a_record_of_a_later_epoch() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(2, changes={"lastEpoch": 2})
-
-
-@violates("TruncationKeepsCommonPrefix")
-def truncation_of_common_records() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
-    cluster.replicate(2, 1)
-    line = cluster.replicate(2, 1)["takes"]
-    line["log"] = [{"op": "truncate", "to": 2}]
-    return cluster, line
-
-
-@violates("TruncationKeepsCommonPrefix")
-def truncation_of_nothing() -> Corrupted:
-    cluster, steps = leader_with_a_value()
-    steps["second takes"]["log"] = [{"op": "truncate", "to": 2}]
-    return cluster, steps["second takes"]
-
-
-@violates("NoTruncationBelowHighWatermark")
-def truncation_of_committed_records() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.logs[2].pop()
-    return cluster, cluster.step(2, log=[{"op": "truncate", "to": 1}])
-
-
-@violates("AcknowledgedIsDurable")
-def fetch_before_the_flush() -> Corrupted:
-    cluster, steps = leader_with_a_value()
-    steps["first takes"]["log"].pop()
-    return cluster, steps["second serves"]
-
-
-@violates("AcknowledgedIsDurable")
-def flushed_records_lost() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.end(2)
-    cluster.logs[2].pop()
-    return cluster, cluster.start(2, "Follower", leader=1, voted=cluster.key(1))
-
-
-@violates("QuorumStateIsAtomic")
-def file_lost() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.end(2)
-    cluster.files[2] = cluster.file(1, leader=1)
-    return cluster, cluster.start(2, "Follower", leader=1)
-
-
-# What is committed.
-
-
-@violates("LeaderCompleteness")
-def leader_without_committed_records() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    candidate(cluster, 3, 2)
-    return cluster, leader(cluster, 3, 2)
-
-
-@violates("LeaderCompleteness", "CommittedSurvivesVoterChanges")
-def leader_without_committed_records_after_voter_changes() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    for voters in (cluster.voters, cluster.voters[:2]):
-        end = len(cluster.logs[1])
-        cluster.step(1, log=cluster.append(1, voters_record(end, 1, voters)))
-        cluster.replicate(2, 1)
-        cluster.replicate(2, 1, high_watermark=end + 1)
-    candidate(cluster, 3, 2)
-    return cluster, leader(cluster, 3, 2)
-
-
-@violates("CommitNeedsOwnEpoch")
-def high_watermark_without_a_record_of_the_epoch() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    steps = cluster.elect(2, 3)
-    steps["leads"]["s"]["hw"] = 2
-    return cluster, steps["leads"]
-
-
-@violates("OwnTailCountsWhenFlushed")
-def high_watermark_above_the_flushed_log() -> Corrupted:
-    cluster, steps = leader_with_a_value()
-    steps["appends"]["log"].pop()
-    return cluster, steps["second serves"]
-
-
-def alone() -> Cluster:
+def alone() -> tuple[Cluster, Steps]:
     """A quorum of one, which leads epoch 1 and has committed its first record."""
     cluster = Cluster(voters=(1,))
     elect_alone(cluster)
-    return cluster
+    return cluster, {}
+
+
+def with_observer() -> tuple[Cluster, Steps]:
+    """As leader_with_a_value, and 101 is an observer."""
+    return leader_with_a_value(observers=(101,))
 
 
 def elect_alone(cluster: Cluster) -> None:
@@ -263,234 +55,398 @@ def elect_alone(cluster: Cluster) -> None:
     )
 
 
+def candidate(cluster: Cluster, node: int, epoch: int) -> None:
+    """``node`` becomes Candidate of ``epoch`` without an election."""
+    if cluster.states[node]["epoch"] < epoch - 1:
+        cluster.step(node, changes={"epoch": epoch - 1}, file=cluster.file(epoch - 1))
+    cluster.step(node, changes={"state": "Prospective", "leader": -1})
+    file, voted = cluster.file(epoch, voted=node), cluster.key(node)
+    state(cluster, node, "Candidate", file, epoch=epoch, voted=voted)
+
+
+def leader(cluster: Cluster, node: int, epoch: int) -> Line:
+    """``node`` becomes Leader of ``epoch``."""
+    file = cluster.file(epoch, leader=node)
+    return state(cluster, node, "Leader", file, leader=node, voted=None, hw=-1, progress={})
+
+
+def led_after_candidate(cluster: Cluster, epoch: int) -> Line:
+    """Voter 3 becomes Candidate and Leader of ``epoch`` without an election."""
+    candidate(cluster, 3, epoch)
+    return leader(cluster, 3, epoch)
+
+
+def state(cluster: Cluster, node: int, role: str, file: Line | None = None, **changes: Any) -> Line:
+    """A step after which ``node`` shows another state."""
+    return cluster.step(node, file=file, changes={"state": role, **changes})
+
+
+def appends(cluster: Cluster, batch: Line, **changes: Any) -> Line:
+    """A step in which the leader 1 appends ``batch``."""
+    return cluster.step(1, log=cluster.append(1, batch), changes=changes)
+
+
+def changed(line: Line, *path: Any, to: Any) -> Line:
+    """``line`` with another value at ``path``."""
+    *around, last = path
+    part: Any = line
+    for key in around:
+        part = part[key]
+    part[last] = to
+    return line
+
+
+def grants_second_vote(cluster: Cluster, **asked: Any) -> Line:
+    """Voter 2, which follows, grants a vote of 3."""
+    request = cluster.vote(3, 2, replicaEpoch=1, lastOffset=9, lastOffsetEpoch=1, **asked)
+    cluster.step(3, out=[request])
+    return cluster.receive(2, request, out=[cluster.vote_answer(2, 3, request)])
+
+
+#: Every case by name: the properties, the recording before, and the change, which returns the guilty line.
+CASES: dict[str, tuple[frozenset[str], Given, Corrupt]] = {}
+
+
+def violates(*properties: str, given: Given = leader_with_a_value) -> Callable[[Corrupt], Corrupt]:
+    """A recording that violates exactly these properties."""
+
+    def remember(corrupt: Corrupt) -> Corrupt:
+        CASES[corrupt.__name__] = (frozenset(properties), given, corrupt)
+        return corrupt
+
+    return remember
+
+
+# One step changed or added.
+
+
+@violates("SingleLeaderPerEpoch", "SingleKnownLeaderPerEpoch", given=elected)
+def second_leader(cluster: Cluster, _: Steps) -> Line:
+    return led_after_candidate(cluster, 1)
+
+
+@violates("VotedOncePerEpoch", "SelfVoteSurvivesRestart")
+def second_vote(cluster: Cluster, _: Steps) -> Line:
+    """The request alone is a vote of 3 for itself that was never stored."""
+    return grants_second_vote(cluster)
+
+
+@violates("VotedOncePerEpoch", given=elected)
+def vote_granted_before_it_is_stored(cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["granted"], "persist", to=[cluster.file(1)])
+
+
+@violates("VoteKeptWithinEpoch")
+def vote_forgotten(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(2, changes={"voted": None})
+
+
+@violates("RecordIdentity", "HighWatermarkOnMajority")
+def another_record(_cluster: Cluster, steps: Steps) -> Line:
+    """Voter 2 gets another record than the leader has, so the leader's is on no majority."""
+    return changed(steps["first takes"], "data", "responses", *PARTITION, "batches", to=[value(1, 1, 8)])
+
+
+@violates("LogEpochsMonotone")
+def record_of_a_later_epoch(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, value(2, 2, 9))
+
+
+@violates("LogEpochsMonotone")
+def state_with_a_record_of_a_later_epoch(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(2, changes={"lastEpoch": 2})
+
+
+@violates("TruncationKeepsCommonPrefix")
+def truncation_of_nothing(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second takes"], "log", to=[{"op": "truncate", "to": 2}])
+
+
+@violates("AcknowledgedIsDurable")
+def fetch_before_the_flush(_cluster: Cluster, steps: Steps) -> Line:
+    steps["first takes"]["log"].pop()
+    return steps["second serves"]
+
+
+@violates("LeaderCompleteness")
+def leader_without_committed_records(cluster: Cluster, _: Steps) -> Line:
+    return led_after_candidate(cluster, 2)
+
+
 @violates("OwnTailCountsWhenFlushed")
-def power_lost_between_commit_and_flush() -> Corrupted:
-    cluster = alone()
-    appended = cluster.append(1, value(1, 1, 7))[:1]
-    line = cluster.end(1, "crash:preFlush", log=appended, powerLoss=True)
-    cluster.applies(line, cluster.logs[1][1])
-    return cluster, line
+def high_watermark_above_the_flushed_log(_cluster: Cluster, steps: Steps) -> Line:
+    steps["appends"]["log"].pop()
+    return steps["second serves"]
 
 
 @violates("StateMachineSafety")
-def another_value_applied() -> Corrupted:
-    cluster, steps = leader_with_a_value()
-    steps["second takes"]["cb"][0]["values"] = [8]
-    return cluster, steps["second takes"]
-
-
-@violates("StateMachineSafety")
-def applied_before_it_is_committed() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    line = cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
-    cluster.applies(line, cluster.logs[1][2])
-    return cluster, line
-
-
-@violates("StateMachineSafety")
-def high_watermark_that_no_leader_had() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
-    cluster.replicate(2, 1)
-    return cluster, cluster.step(2, changes={"hw": 3})
-
-
-@violates("StateMachineSafety", "OwnTailCountsWhenFlushed")
-def last_step_applies_beyond_the_log() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    line = cluster.end(1)
-    cluster.applies(line, value(2, 1, 9))
-    return cluster, line
+def another_value_applied(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second takes"], "cb", 0, "values", to=[8])
 
 
 @violates("HighWatermarkMonotone")
-def high_watermark_lowered() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(1, changes={"hw": 1})
+def high_watermark_lowered(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(1, changes={"hw": 1})
 
 
 @violates("HighWatermarkOnMajority")
-def high_watermark_of_one() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(1, log=cluster.append(1, value(2, 1, 9)), changes={"hw": 3})
+def high_watermark_of_one(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, value(2, 1, 9), hw=3)
 
 
 @violates("RemovedLeaderDoesNotCount")
-def removed_leader_counts_itself() -> Corrupted:
-    cluster, _ = leader_with_a_value()
+def removed_leader_counts_itself(cluster: Cluster, _: Steps) -> Line:
     rest = cluster.voters[1:]
-    changes = {"voters": rest, "votersOffset": 2, "isVoter": False, "hw": 3}
-    return cluster, cluster.step(1, log=cluster.append(1, voters_record(2, 1, rest)), changes=changes)
+    return appends(cluster, voters_record(2, 1, rest), voters=rest, votersOffset=2, isVoter=False, hw=3)
 
 
 @violates("SnapshotIsCommittedPrefix")
-def snapshot_above_the_high_watermark() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.step(1, log=cluster.append(1, value(2, 1, 9)))
-    return cluster, cluster.step(1, changes={"snapshot": [3, 1]})
-
-
-@violates("SnapshotIsCommittedPrefix")
-def prefix_deleted_without_a_snapshot() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(1, changes={"snapshot": [1, 1], "logStart": 2})
-
-
-# Voter sets.
+def prefix_deleted_without_a_snapshot(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(1, changes={"snapshot": [1, 1], "logStart": 2})
 
 
 @violates("OneVoterChangeAtATime")
-def two_voters_removed() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(1, log=cluster.append(1, voters_record(2, 1, cluster.voters[:1])))
+def two_voters_removed(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, voters_record(2, 1, cluster.voters[:1]))
 
 
-@violates("VoterChangeNeedsOwnEpochCommit")
-def voter_change_before_a_commit() -> Corrupted:
-    cluster = Cluster()
-    cluster.elect(1, 2)
-    return cluster, cluster.step(1, log=cluster.append(1, voters_record(1, 1, cluster.voters[:2])))
+@violates("VoterChangeNeedsOwnEpochCommit", given=elected)
+def voter_change_before_a_commit(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, voters_record(1, 1, cluster.voters[:2]))
 
 
-@violates("VoterSetNotEmpty")
-def last_voter_removed() -> Corrupted:
-    cluster = alone()
-    return cluster, cluster.step(1, log=cluster.append(1, voters_record(1, 1, [])))
-
-
-@violates("VoterChangeAcknowledgedWhenCommitted")
-def voter_change_answered_on_append() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    request = cluster.message(-1, 1, "RemoveRaftVoter", {})
-    cluster.receive(1, request)
-    answer = cluster.message(1, -1, "RemoveRaftVoter", {"errorCode": 0}, request)
-    rest = cluster.voters[:2]
-    log = cluster.append(1, voters_record(2, 1, rest))
-    return cluster, cluster.step(1, log=log, out=[answer], changes={"voters": rest, "votersOffset": 2})
+@violates("VoterSetNotEmpty", given=alone)
+def last_voter_removed(cluster: Cluster, _: Steps) -> Line:
+    return appends(cluster, voters_record(1, 1, []))
 
 
 @violates("KRaftVersionMonotone")
-def kraft_version_lowered() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(1, changes={"kraftVersion": 0})
+def kraft_version_lowered(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(1, changes={"kraftVersion": 0})
+
+
+@violates("WipedReplicaIsAnother", given=elected)
+def vote_of_a_lost_disk(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["granted"], "data", "topics", *PARTITION, "voterDirectoryId", to="lost")
 
 
 @violates("WipedReplicaIsAnother")
-def vote_of_a_lost_disk() -> Corrupted:
-    cluster = Cluster()
-    steps = cluster.elect(1, 2)
-    steps["granted"]["data"]["topics"][0]["partitions"][0]["voterDirectoryId"] = "lost"
-    return cluster, steps["granted"]
-
-
-@violates("WipedReplicaIsAnother")
-def fetch_of_another_disk_counts() -> Corrupted:
-    cluster, steps = leader_with_a_value()
-    partition = steps["second serves"]["data"]["topics"][0]["partitions"][0]
-    partition["replicaDirectoryId"] = "another"
-    return cluster, steps["second serves"]
-
-
-@violates("ObserversDoNotCount")
-def fetch_of_an_observer_counts() -> Corrupted:
-    cluster, _ = leader_with_a_value(observers=(101,))
-    cluster.follow(101, 1)
-    line = cluster.replicate(101, 1)["serves"]
-    line["s"]["deadlines"] = {"checkQuorum": 9000}
-    return cluster, line
+def fetch_of_another_disk_counts(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second serves"], "data", "topics", *PARTITION, "replicaDirectoryId", to="another")
 
 
 @violates("DescribeTimesMonotone")
-def fetch_in_the_future() -> Corrupted:
-    cluster, steps = leader_with_a_value()
-    steps["second serves"]["s"]["progress"]["2"][1] = 10**6
-    return cluster, steps["second serves"]
+def fetch_in_the_future(_cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["second serves"], "s", "progress", "2", 1, to=10**6)
 
 
-# Pre-votes and roles.
+@violates("PreVoteGrantHasNoEffect", given=elected)
+def pre_vote_recorded(cluster: Cluster, steps: Steps) -> Line:
+    return changed(steps["pre-granted"], "s", "voted", to=cluster.key(1))
+
+
+@violates("FetchingFollowerRejectsPreVote")
+def pre_vote_of_a_fetching_follower(cluster: Cluster, _: Steps) -> Line:
+    return grants_second_vote(cluster, preVote=True)
+
+
+@violates("CandidateOnlyFromProspective", "TransitionsLegal", given=fresh)
+def candidate_at_once(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 3, "Candidate", cluster.file(1, voted=3), epoch=1, voted=cluster.key(3))
+
+
+@violates("ObserversStandNoElection", "TransitionsLegal", given=with_observer)
+def observer_stands(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 101, "Prospective")
+
+
+@violates("ResignedLeavesItsEpoch", given=fresh)
+def follower_of_itself(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 2, "Follower", cluster.file(1, leader=2), epoch=1, leader=2)
+
+
+@violates("EpochMonotone")
+def older_epoch_written(cluster: Cluster, _: Steps) -> Line:
+    return cluster.step(2, file=cluster.file(0))
+
+
+@violates("EpochMonotone", "TransitionsLegal")
+def epoch_lowered(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 2, "Unattached", epoch=0, leader=-1, lastEpoch=0)
+
+
+@violates("TransitionsLegal")
+def leader_turns_prospective(cluster: Cluster, _: Steps) -> Line:
+    return state(cluster, 1, "Prospective", progress=None)
+
+
+@violates("NoFatal")
+def exception_ends_the_process(cluster: Cluster, _: Steps) -> Line:
+    return cluster.end(2, "fatal", exception="java.lang.IllegalStateException: why")
+
+
+# More steps.
+
+
+@violates("SingleKnownLeaderPerEpoch")
+def another_known_leader(cluster: Cluster, steps: Steps) -> Line:
+    steps["follows"]["s"]["leader"] = 3
+    return changed(steps["follows"], "persist", 0, to=cluster.file(1, leader=3, voted=1))
+
+
+@violates("SelfVoteSurvivesRestart", given=elected)
+def candidate_without_a_stored_vote(cluster: Cluster, steps: Steps) -> Line:
+    steps["wins"]["persist"] = [cluster.file(1)]
+    return steps["runs"]
+
+
+@violates("SelfVoteSurvivesRestart", "VotedOncePerEpoch", "VoteKeptWithinEpoch", given=fresh)
+def candidate_that_votes_for_another(cluster: Cluster, _: Steps) -> Line:
+    candidate(cluster, 2, 1)
+    request = cluster.vote(3, 2, replicaEpoch=1)
+    answer = cluster.vote_answer(2, 3, request)
+    return cluster.receive(2, request, out=[answer], file=cluster.file(1, voted=3))
+
+
+@violates("NoReturnAfterLeading", "ResignedLeavesItsEpoch", "TransitionsLegal", given=elected)
+def leader_again(cluster: Cluster, _: Steps) -> Line:
+    cluster.end(1)
+    cluster.start(1, "Resigned", leader=1)
+    return leader(cluster, 1, 1)
+
+
+@violates("NoReturnAfterLeading", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
+def leader_again_after_an_earlier_epoch(cluster: Cluster, _: Steps) -> Line:
+    state(cluster, 1, "Unattached", epoch=0, leader=-1, progress=None)
+    return state(cluster, 1, "Leader", epoch=1, leader=1, progress={})
+
+
+@violates("SingleKnownLeaderPerEpoch", "EpochMonotone", "LogEpochsMonotone", "TransitionsLegal")
+def another_leader_after_an_earlier_epoch(cluster: Cluster, _: Steps) -> Line:
+    state(cluster, 1, "Unattached", epoch=0, leader=-1, progress=None)
+    return state(cluster, 1, "Follower", epoch=1, leader=3)
+
+
+@violates("LogMatching")
+def another_prefix(cluster: Cluster, _: Steps) -> Line:
+    cluster.follow(3, 1)
+    request = cluster.fetch(3, 1)
+    cluster.step(3, out=[request])
+    answer = cluster.fetch_answer(1, 3, request, [value(1, 1, 7)])
+    cluster.receive(1, request, out=[answer])
+    return cluster.receive(3, answer, log=[{"op": "append", "by": "follower", "base": 0, "end": 2}])
+
+
+@violates("TruncationKeepsCommonPrefix")
+def truncation_of_common_records(cluster: Cluster, _: Steps) -> Line:
+    appends(cluster, value(2, 1, 9))
+    cluster.replicate(2, 1)
+    return changed(cluster.replicate(2, 1)["takes"], "log", to=[{"op": "truncate", "to": 2}])
+
+
+@violates("NoTruncationBelowHighWatermark")
+def truncation_of_committed_records(cluster: Cluster, _: Steps) -> Line:
+    cluster.logs[2].pop()
+    return cluster.step(2, log=[{"op": "truncate", "to": 1}])
+
+
+@violates("AcknowledgedIsDurable")
+def flushed_records_lost(cluster: Cluster, _: Steps) -> Line:
+    cluster.end(2)
+    cluster.logs[2].pop()
+    return cluster.start(2, "Follower", leader=1, voted=cluster.key(1))
+
+
+@violates("QuorumStateIsAtomic")
+def file_lost(cluster: Cluster, _: Steps) -> Line:
+    cluster.end(2)
+    cluster.files[2] = cluster.file(1, leader=1)
+    return cluster.start(2, "Follower", leader=1)
+
+
+@violates("LeaderCompleteness", "CommittedSurvivesVoterChanges")
+def leader_without_committed_records_after_voter_changes(cluster: Cluster, _: Steps) -> Line:
+    for voters in (cluster.voters, cluster.voters[:2]):
+        end = len(cluster.logs[1])
+        appends(cluster, voters_record(end, 1, voters))
+        cluster.replicate(2, 1)
+        cluster.replicate(2, 1, high_watermark=end + 1)
+    return led_after_candidate(cluster, 2)
+
+
+@violates("CommitNeedsOwnEpoch")
+def high_watermark_without_a_record_of_the_epoch(cluster: Cluster, _: Steps) -> Line:
+    return changed(cluster.elect(2, 3)["leads"], "s", "hw", to=2)
+
+
+@violates("OwnTailCountsWhenFlushed", given=alone)
+def power_lost_between_commit_and_flush(cluster: Cluster, _: Steps) -> Line:
+    appended = cluster.append(1, value(1, 1, 7))[:1]
+    line = cluster.end(1, "crash:preFlush", log=appended, powerLoss=True)
+    cluster.applies(line, cluster.logs[1][1])
+    return line
+
+
+@violates("StateMachineSafety")
+def applied_before_it_is_committed(cluster: Cluster, _: Steps) -> Line:
+    line = appends(cluster, value(2, 1, 9))
+    cluster.applies(line, cluster.logs[1][2])
+    return line
+
+
+@violates("StateMachineSafety")
+def high_watermark_that_no_leader_had(cluster: Cluster, _: Steps) -> Line:
+    appends(cluster, value(2, 1, 9))
+    cluster.replicate(2, 1)
+    return cluster.step(2, changes={"hw": 3})
+
+
+@violates("StateMachineSafety", "OwnTailCountsWhenFlushed")
+def last_step_applies_beyond_the_log(cluster: Cluster, _: Steps) -> Line:
+    line = cluster.end(1)
+    cluster.applies(line, value(2, 1, 9))
+    return line
+
+
+@violates("SnapshotIsCommittedPrefix")
+def snapshot_above_the_high_watermark(cluster: Cluster, _: Steps) -> Line:
+    appends(cluster, value(2, 1, 9))
+    return cluster.step(1, changes={"snapshot": [3, 1]})
+
+
+@violates("VoterChangeAcknowledgedWhenCommitted")
+def voter_change_answered_on_append(cluster: Cluster, _: Steps) -> Line:
+    request = cluster.message(-1, 1, RemoveRaftVoterRequest(ReplicaKey(*cluster.key(3))))
+    cluster.receive(1, request)
+    answer = cluster.message(1, -1, RemoveRaftVoterResponse(), request)
+    rest = cluster.voters[:2]
+    log = cluster.append(1, voters_record(2, 1, rest))
+    return cluster.step(1, log=log, out=[answer], changes={"voters": rest, "votersOffset": 2})
+
+
+@violates("ObserversDoNotCount", given=with_observer)
+def fetch_of_an_observer_counts(cluster: Cluster, _: Steps) -> Line:
+    cluster.follow(101, 1)
+    return changed(cluster.replicate(101, 1)["serves"], "s", "deadlines", to={"checkQuorum": 9000})
 
 
 @violates("VoteComparesEpochFirst")
-def vote_for_a_shorter_log() -> Corrupted:
-    cluster, _ = leader_with_a_value()
+def vote_for_a_shorter_log(cluster: Cluster, _: Steps) -> Line:
     candidate(cluster, 3, 2)
     request = cluster.vote(3, 1)
     cluster.step(3, out=[request])
     changes = {"state": "Unattached", "epoch": 2, "leader": -1, "voted": cluster.key(3), "progress": None}
     answer = cluster.vote_answer(1, 3, request)
-    line = cluster.receive(1, request, out=[answer], file=cluster.file(2, voted=3), changes=changes)
-    return cluster, line
+    return cluster.receive(1, request, out=[answer], file=cluster.file(2, voted=3), changes=changes)
 
 
-@violates("PreVoteCreatesNoEpoch", "TransitionsLegal")
-def epoch_raised_for_a_pre_vote() -> Corrupted:
-    cluster = Cluster()
-    steps = cluster.elect(1, 2)
+@violates("PreVoteCreatesNoEpoch", "TransitionsLegal", given=elected)
+def epoch_raised_for_a_pre_vote(cluster: Cluster, steps: Steps) -> Line:
     steps["asks"]["persist"] = [cluster.file(1)]
-    steps["asks"]["s"]["epoch"] = 1
-    return cluster, steps["asks"]
-
-
-@violates("PreVoteGrantHasNoEffect")
-def pre_vote_recorded() -> Corrupted:
-    cluster = Cluster()
-    steps = cluster.elect(1, 2)
-    steps["pre-granted"]["s"]["voted"] = cluster.key(1)
-    return cluster, steps["pre-granted"]
-
-
-@violates("FetchingFollowerRejectsPreVote")
-def pre_vote_of_a_fetching_follower() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, _second_vote(cluster, 2, preVote=True)
-
-
-@violates("CandidateOnlyFromProspective", "TransitionsLegal")
-def candidate_at_once() -> Corrupted:
-    cluster = Cluster()
-    changes = {"state": "Candidate", "epoch": 1, "voted": cluster.key(3)}
-    return cluster, cluster.step(3, file=cluster.file(1, voted=3), changes=changes)
-
-
-@violates("ObserversStandNoElection", "TransitionsLegal")
-def observer_stands() -> Corrupted:
-    cluster = Cluster(observers=(101,))
-    return cluster, cluster.step(101, changes={"state": "Prospective"})
+    return changed(steps["asks"], "s", "epoch", to=1)
 
 
 @violates("ResignedLeavesItsEpoch", "TransitionsLegal")
-def resigned_stays_in_its_epoch() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    cluster.step(1, changes={"state": "Resigned", "progress": None})
-    return cluster, cluster.step(1, changes={"state": "Unattached", "leader": -1})
-
-
-@violates("ResignedLeavesItsEpoch")
-def follower_of_itself() -> Corrupted:
-    cluster = Cluster()
-    changes = {"state": "Follower", "epoch": 1, "leader": 2}
-    return cluster, cluster.step(2, file=cluster.file(1, leader=2), changes=changes)
-
-
-@violates("EpochMonotone")
-def older_epoch_written() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(2, file=cluster.file(0))
-
-
-@violates("EpochMonotone", "TransitionsLegal")
-def epoch_lowered() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(2, changes={"state": "Unattached", "epoch": 0, "leader": -1, "lastEpoch": 0})
-
-
-@violates("TransitionsLegal")
-def leader_turns_prospective() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.step(1, changes={"state": "Prospective", "progress": None})
-
-
-@violates("NoFatal")
-def exception_ends_the_process() -> Corrupted:
-    cluster, _ = leader_with_a_value()
-    return cluster, cluster.end(2, "fatal", exception="java.lang.IllegalStateException: why")
+def resigned_stays_in_its_epoch(cluster: Cluster, _: Steps) -> Line:
+    state(cluster, 1, "Resigned", progress=None)
+    return state(cluster, 1, "Unattached", leader=-1)

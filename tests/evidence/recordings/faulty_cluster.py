@@ -25,7 +25,7 @@ def faulty_recording(seed: int, *, seconds: int = 16) -> list[dict[str, Any]]:
 
     def start(share: float) -> None:
         for node in ids:
-            if simulation.nodes[node].host is None and draw.random() < share:
+            if simulation.nodes[node].process is None and draw.random() < share:
                 simulation.start(node)
 
     simulation.at(10, lambda: start(0.8))
@@ -66,7 +66,7 @@ def _fault(simulation: Simulation, draw: random.Random) -> None:
 
     def restart() -> None:
         """At once, and sometimes dead again at once."""
-        if simulation.nodes[node].host is not None:
+        if simulation.nodes[node].process is not None:
             simulation.kill(node)
             simulation.start(node)
             if draw.random() < 0.5:

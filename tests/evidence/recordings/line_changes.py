@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hypothesis import strategies as st
+
 from kraftcheck.evidence.recordings.exceptions import (
     CLIENT_REQUEST,
     DROPPED_APPEND,
@@ -42,6 +44,24 @@ class Change:
     def __str__(self) -> str:
         event = self.lines[self.seq].get("ev", "line without ev")
         return f"line {self.seq} ({event}), {self.field}: {self.before!r} -> {self.value!r}"
+
+
+#: Any small JSON value.
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.integers() | st.text(max_size=3) | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def with_anything(lines: Sequence[Json], data: st.DataObject) -> None:
+    """One field of one line of ``lines`` becomes any value."""
+    line = data.draw(st.sampled_from(lines))
+    *around, last = data.draw(st.sampled_from(list(places(line))))
+    container: Any = line
+    for key in around:
+        container = container[key]
+    container[last] = data.draw(ANYTHING)
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:

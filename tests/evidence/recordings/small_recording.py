@@ -1,4 +1,4 @@
-"""Recordings of simulated clusters, small enough to read and fast to compare, and how to write them to disk.
+"""Recordings of simulated clusters, small enough to read, and how to write and compare them.
 
 They agree with the reference by construction. Whether the reference is right, the recorded runs of
 production show (tests/recorded); these show that the comparison sees whatever is changed in them.
@@ -9,10 +9,14 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kraftcheck.evidence.recordings.lockstep import compare
+from kraftcheck.evidence.recordings.outcome import RunReport
+from kraftcheck.evidence.recordings.recording import recording_of
 from tests.laboratory.recordings.simulation import Simulation
 
 Json = dict[str, Any]
@@ -52,19 +56,43 @@ def eventful_recording() -> tuple[Json, ...]:
     at(1150, lambda: simulation.isolate(1))
     at(1750, simulation.heal)
     at(1800, lambda: simulation.crash_at(2, "crash:appended"))
-    at(2050, lambda: simulation.start(2) if simulation.nodes[2].host is None else None)
+    at(2050, lambda: simulation.start(2) if simulation.nodes[2].process is None else None)
     at(2200, lambda: simulation.pause(3, 60))
     at(2400, lambda: simulation.shut_down(1))
-    at(2700, lambda: simulation.start(1) if simulation.nodes[1].host is None else None)
+    at(2700, lambda: simulation.start(1) if simulation.nodes[1].process is None else None)
     at(2750, lambda: simulation.kill(101))
     at(2770, lambda: simulation.wipe(101))
     at(2800, lambda: simulation.start(101))
     at(3000, lambda: simulation.crash_at(3, "crash:preStore"))
     at(3010, simulation.resign)
-    at(3500, lambda: simulation.start(3) if simulation.nodes[3].host is None else None)
+    at(3500, lambda: simulation.start(3) if simulation.nodes[3].process is None else None)
     at(3795, simulation.append)
     simulation.run(3802)
     return tuple(simulation.finish())
+
+
+def report_on(lines: Sequence[Json]) -> RunReport:
+    """The comparison of a run with these lines."""
+    return compare(recording_of(lines))
+
+
+def agrees(lines: Sequence[Json]) -> RunReport:
+    """The comparison of a run with these lines, which agrees with the reference."""
+    report = report_on(lines)
+    assert [(one.seq, one.field, one.reference, one.production) for one in report.differences] == []
+    assert not report.skipped
+    return report
+
+
+def renumbered(lines: Sequence[Json]) -> list[Json]:
+    """``lines`` with their numbers counted again."""
+    return [{**line, "seq": seq} for seq, line in enumerate(lines)]
+
+
+def all_events(report: RunReport) -> int:
+    """How many events are in the counters of ``report``."""
+    counters = (report.compared, report.world, report.not_covered, report.skipped)
+    return sum(counter.total() for counter in counters)
 
 
 def write(folder: Path, lines: list[Json]) -> Path:

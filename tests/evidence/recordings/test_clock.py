@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.clock import Clock
-from kraftcheck.evidence.recordings.lines import NoteLine
+from kraftcheck.evidence.recordings.lines import TickLine
 from kraftcheck.evidence.recordings.processes import is_second_half
-from kraftcheck.evidence.recordings.recording import Event
+from kraftcheck.evidence.recordings.recording import StepEvent
+from kraftcheck.evidence.recordings.typed import typed
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff
 from kraftcheck.reference.events import BackoffExpired, RequestTimedOut, Timer
@@ -100,8 +101,11 @@ def test_a_drawn_election_timeout_lies_within_the_draw(drawn: int) -> None:
     assert shown == {"election": 1005 + drawn}
 
 
-def _tick(state: dict[str, Any], now: int) -> Event:
-    return Event(1, "tick", 9, now, now, NoteLine(seq=1, time=now), "test", None, (), (), (), (), state)
+def _tick(state: dict[str, Any], now: int) -> StepEvent:
+    shown: dict[str, Any] = dict.fromkeys(("epoch", "leader", "leo", "lastEpoch", "hw", "votersOffset"), 0)
+    shown |= {"voters": [], "kraftVersion": 1, "isVoter": True, "state": "Unattached", **state}
+    line = typed({"seq": 1, "t": now, "ev": "tick", "n": 9, "s": shown}, TickLine, "test")
+    return StepEvent(line=line, shown={"s": state}, where="test", now=now)
 
 
 def test_a_tick_in_which_only_a_timer_ran_out_is_the_second_half_of_a_poll() -> None:

@@ -62,7 +62,7 @@ def test_a_name_that_no_file_system_takes_is_refused() -> None:
 
 @pytest.fixture
 def run_with_a_finding(tmp_path: Path) -> Path:
-    """Production dies of an exception, which the reference does not."""
+    """An exception ends Kafka's process; the reference continues."""
     lines = small_recording()
     end = next(line for line in lines if line["ev"] == "end")
     end.update(reason="fatal", exception="java.lang.IllegalStateException: why")
@@ -75,7 +75,7 @@ def test_findings_are_reported_apart(run_with_a_finding: Path, capsys: pytest.Ca
     assert "NoFatal (P-1)" in printed and "java.lang.IllegalStateException: why" in printed
 
 
-def test_json_tells_findings_from_differences(
+def test_json_lists_findings_and_differences(
     run_with_a_finding: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["conform", str(run_with_a_finding), "--json"]) == 1

@@ -9,8 +9,7 @@ import pytest
 from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.wire import TOPIC
 from kraftcheck.evidence.recordings.wire_codec import ZERO_UUID
-from tests.evidence.recordings.small_recording import first, small_recording
-from tests.evidence.recordings.test_lockstep import renumbered, report_on
+from tests.evidence.recordings.small_recording import first, renumbered, report_on, small_recording
 
 Json = dict[str, Any]
 MID = 9998
@@ -25,8 +24,8 @@ def _asked(lines: list[Json], after: int, version: int, answer: Json) -> int:
     node, state = before["n"], before["s"]
     common = {"seq": 0, "t": before["t"], "n": node, "ev": "recv", "mid": MID}
     lines.insert(after + 1, {**common, **request, "data": {"topics": topics}, "out": [sent], "s": state})
-    told = {"ev": "adminResult", "from": node, "mid": MID + 1, "re": MID, "api": "DescribeQuorum"}
-    lines.insert(after + 2, {"seq": 0, "t": before["t"], **told, "data": answer})
+    answered = {"ev": "adminResult", "from": node, "mid": MID + 1, "re": MID, "api": "DescribeQuorum"}
+    lines.insert(after + 2, {"seq": 0, "t": before["t"], **answered, "data": answer})
     return after + 1
 
 
@@ -38,10 +37,10 @@ def _answer(partition: Json, **more: Json | list[Json] | None) -> Json:
 def _description(line: Json, version: int) -> Json:
     """What the leader of ``line`` answers, from the progress that its state shows."""
     state, voters = line["s"], []
-    for voter, told in sorted(state["progress"].items()):
-        times = [line["t"]] * 2 if int(voter) == line["n"] else told[1:] or [-1, -1]
+    for voter, known in sorted(state["progress"].items()):
+        times = [line["t"]] * 2 if int(voter) == line["n"] else known[1:] or [-1, -1]
         directories = dict(state["voters"])
-        entry = {"replicaId": int(voter), "logEndOffset": told[0] if told else -1}
+        entry = {"replicaId": int(voter), "logEndOffset": known[0] if known else -1}
         if version >= 1:
             entry |= {"lastFetchTimestamp": times[0], "lastCaughtUpTimestamp": times[1]}
         if version >= 2:
@@ -82,7 +81,7 @@ def _differences(report: RunReport, seq: int) -> list[str]:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_what_a_leader_tells_agrees(version: int) -> None:
+def test_the_answer_of_a_leader_agrees(version: int) -> None:
     lines = small_recording()
     seq = _leading(lines)
     where = _asked(lines, seq, version, _description(lines[seq], version))

@@ -6,29 +6,23 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS
 from kraftcheck.evidence.recordings.lines import STEPS, WORLD
-from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import Difference, RunReport
-from kraftcheck.evidence.recordings.recording import recording_of
 from tests.evidence.recordings.line_changes import any_change, is_reported
 from tests.evidence.recordings.line_disorder import any_disorder, is_noticed
-from tests.evidence.recordings.small_recording import eventful_recording, first, small_recording
-from tests.laboratory.recordings.simulation import Simulation
+from tests.evidence.recordings.small_recording import (
+    agrees,
+    all_events,
+    eventful_recording,
+    first,
+    renumbered,
+    report_on,
+    small_recording,
+)
 
 Lines = list[dict[str, Any]]
-
-
-def report_on(lines: Lines) -> RunReport:
-    return compare(recording_of(lines))
-
-
-def all_events(report: RunReport) -> int:
-    counters = (report.compared, report.world, report.not_covered, report.skipped)
-    return sum(counter.total() for counter in counters)
 
 
 def at(report: RunReport, seq: int) -> list[Difference]:
@@ -44,14 +38,9 @@ def granting(lines: Lines) -> int:
     )
 
 
-def renumbered(lines: Lines) -> Lines:
-    return [{**line, "seq": seq} for seq, line in enumerate(lines)]
-
-
 def test_a_faithful_recording_agrees_whole() -> None:
-    report = report_on(small_recording())
-    assert report.differences == []
-    assert not report.skipped and not report.not_covered
+    report = agrees(small_recording())
+    assert not report.not_covered
     assert report.compared["recv Vote request"] == 4
     assert all_events(report) == report.recorded
     assert report.rules["VOTE-10"] == 2
@@ -70,8 +59,8 @@ def test_the_order_of_answers_is_compared() -> None:
 
 def test_every_kind_of_event_that_is_covered_agrees() -> None:
     lines = list(eventful_recording())
-    report = report_on(lines)
-    assert report.differences == [] and not report.skipped and not report.not_covered
+    report = agrees(lines)
+    assert not report.not_covered
     covered = STEPS | WORLD - {"apiVersions", "adminResult", "note"}
     assert {line["ev"] for line in lines} == covered
     assert {line["s"]["state"] for line in lines if "s" in line} == {
@@ -82,82 +71,23 @@ def test_every_kind_of_event_that_is_covered_agrees() -> None:
 
 
 @pytest.mark.slow
-def test_one_wrong_field_is_reported_at_its_event() -> None:
-    lines, draw = eventful_recording(), random.Random(1)
-    missed = [str(made) for made in (any_change(lines, draw) for _ in range(60)) if not is_reported(made)]
-    assert missed == []
-
-
-@pytest.mark.slow
 def test_a_step_left_out_or_doubled_or_exchanged_is_noticed() -> None:
     lines, draw = eventful_recording(), random.Random(1)
     disorders = (any_disorder(lines, draw) for _ in range(60))
     assert [what for what, changed in disorders if not is_noticed(changed)] == []
 
 
-@pytest.mark.slow
-@given(st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None)
-def test_one_wrong_field_is_reported_in_a_small_recording(seed: int) -> None:
-    made = any_change(small_recording(), random.Random(seed))
-    assert is_reported(made), str(made)
-
-
 @pytest.mark.parametrize(
     ("seed", "changes"),
     [
-        *(pytest.param(seed, 40, marks=pytest.mark.slow) for seed in range(2, 6)),
+        *(pytest.param(seed, 40, marks=pytest.mark.slow) for seed in range(1, 4)),
         *(pytest.param(seed, 200, marks=pytest.mark.nightly) for seed in range(6, 10)),
     ],
 )
-def test_one_wrong_field_is_reported_at_its_event_many_times(seed: int, changes: int) -> None:
+def test_one_wrong_field_is_reported_at_its_event(seed: int, changes: int) -> None:
     lines, draw = eventful_recording(), random.Random(seed)
     made = [any_change(lines, draw) for _ in range(changes)]
     assert [str(each) for each in made if not is_reported(each)] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-def test_simulated_clusters_under_faults_agree(seed: int) -> None:
-    """Losses, skewed clocks, crashes at random points, partitions: nothing of it is a difference."""
-    skew = {1: (seed * 37, 0.001 * seed), 3: (-seed * 11, -0.0007 * seed)} if seed % 2 else {}
-    drop = 0.03 if seed % 3 == 0 else 0.0
-    simulation = Simulation(seed, voters=1 + seed % 5, brokers=seed % 3, kraft_version=int(seed % 4 != 3),
-                            drop=drop, skew=skew, hurry=4)  # fmt: skip
-    points = ("crash:appended", "crash:preFlush", "crash:postFlush", "crash:preStore", "crash:postStore")
-    nodes, draw = list(simulation.nodes), random.Random(seed)
-
-    def start_all() -> None:
-        for node in nodes:
-            if simulation.nodes[node].host is None:
-                simulation.start(node)
-
-    simulation.at(10, start_all)
-    for time in range(600, 8000, 90):
-        simulation.at(time, lambda: simulation.append(1 + draw.randrange(4)))
-    for time in range(1000, 7000, 400):
-        fault = draw.choice([
-            lambda: simulation.kill(draw.choice(nodes), power_loss=draw.random() < 0.7),
-            lambda: simulation.crash_at(draw.choice(nodes), draw.choice(points)),
-            lambda: simulation.isolate(draw.choice(nodes)),
-            lambda: simulation.pause(draw.choice(nodes), 100),
-            lambda: simulation.shut_down(draw.choice(nodes)),
-            simulation.resign,
-        ])  # fmt: skip
-        simulation.at(time, fault)
-        simulation.at(time + 200, simulation.heal)
-        simulation.at(time + 210, start_all)
-    simulation.run(8000)
-    report = report_on(simulation.finish())
-    assert report.differences == []
-    assert not report.skipped and all_events(report) == report.recorded
-
-
-def test_a_missing_write_is_reported() -> None:
-    lines = small_recording()
-    seq = granting(lines)
-    lines[seq]["persist"].pop()
-    assert report_on(lines).differences[0].seq == seq
 
 
 def test_a_message_that_was_not_sent_is_reported_where_it_should_have_been() -> None:
@@ -237,13 +167,6 @@ def test_what_is_not_covered_is_counted_by_kind_and_ends_the_comparison_of_its_n
     assert all_events(report) == report.recorded and not report.is_whole
 
 
-def test_a_destination_that_is_no_bootstrap_server_is_reported() -> None:
-    lines = small_recording()
-    seq = first(lines, "tick")
-    lines[seq]["out"][0]["to"] = 9
-    assert at(report_on(lines), seq)
-
-
 def test_an_election_timeout_out_of_range_is_reported() -> None:
     lines = small_recording()
     seq = granting(lines)
@@ -259,16 +182,8 @@ def test_a_drawn_timeout_that_changes_names_the_line_of_the_draw() -> None:
     assert found and found[0].shown_at == seq
 
 
-def test_a_wrong_callback_is_reported() -> None:
-    lines = small_recording()
-    seq = next(line["seq"] for line in lines if any(call["cb"] == "commit" for call in line.get("cb", ())))
-    lines[seq]["cb"][-1] = {"cb": "commit", "base": 7, "last": 7, "epoch": 1, "values": [1]}
-    assert at(report_on(lines), seq)[0].field.startswith("cb[")
-
-
 def test_an_unknown_field_is_counted_and_named() -> None:
     lines = small_recording()
     lines[1]["zone"] = "a"
-    report = report_on(lines)
-    assert report.differences == []
+    report = agrees(lines)
     assert report.exceptions["unknown field"] == 1 and dict(report.unknown) == {"start.zone": 1}

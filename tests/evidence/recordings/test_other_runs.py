@@ -16,12 +16,12 @@ from kraftcheck.evidence.recordings.exceptions import (
     UNRESOLVED,
     UNSEEN_MESSAGES,
 )
-from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.network import error_answer, is_error_answer
-from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.recording import recording_of
+from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference.effects import Persist, Send
 from kraftcheck.reference.events import Poll, Resign, Timer
+from kraftcheck.reference.messages import AddRaftVoterRequest
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import QuorumState, Replica, Resigned
 from kraftcheck.reference.step import step
@@ -29,11 +29,22 @@ from kraftcheck.reference.voters import ReplicaKey, static_voters
 from kraftcheck.support.errors import InputError
 from tests.evidence.recordings.faulty_cluster import faulty_recording
 from tests.evidence.recordings.line_changes import message_ids, with_message_ids
-from tests.evidence.recordings.small_recording import eventful_recording, first, small_recording
+from tests.evidence.recordings.small_recording import (
+    agrees,
+    eventful_recording,
+    first,
+    renumbered,
+    report_on,
+    small_recording,
+)
 from tests.laboratory.recordings.simulated import finished
 from tests.laboratory.recordings.simulation import Simulation
 
 Lines = list[dict[str, Any]]
+
+RESIGNED = Replica(
+    ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
+)
 
 #: Message ids from here on are those of lines that are added.
 MORE = 90_000
@@ -47,17 +58,6 @@ def started(seed: int, **options: Any) -> Simulation:
     return simulation
 
 
-def report_on(lines: Lines) -> RunReport:
-    return compare(recording_of(lines))
-
-
-def agrees(lines: Lines) -> RunReport:
-    report = report_on(lines)
-    assert [(one.seq, one.field, one.reference, one.production) for one in report.differences] == []
-    assert not report.skipped
-    return report
-
-
 def inserted(lines: Lines, seq: int, *more: dict[str, Any]) -> Lines:
     """``lines`` with more of them before line ``seq``, at its time, and the totals counted again. Message ids
     from ``MORE`` on become those after the last one before ``seq``.
@@ -67,13 +67,14 @@ def inserted(lines: Lines, seq: int, *more: dict[str, Any]) -> Lines:
     added = with_message_ids(more, lambda mid: mid - MORE + last + 1 if mid >= MORE else 10 * mid)
     added = [{"seq": 0, "t": lines[seq]["t"], **line} for line in added]
     whole = [*lines[:seq], *added, *lines[seq:-1]]
-    return finished([{**line, "seq": number} for number, line in enumerate(whole)], lines[-1]["t"])
+    return finished(renumbered(whole), lines[-1]["t"])
 
 
 def ask(mid: int) -> dict[str, Any]:
     """A request of the client that is not a node."""
     fields = {"mid": mid, "kind": "req", "api": "AddRaftVoter", "from": -1, "corr": mid, "ver": 1}
-    return {**fields, "data": {"ackWhenCommitted": True}}
+    request = AddRaftVoterRequest(ReplicaKey(3), (), ack_when_committed=True)
+    return {**fields, "data": write_message(request)}
 
 
 @pytest.mark.parametrize("seed", (0, 1, 4))
@@ -303,7 +304,7 @@ def test_totals_may_count_what_no_line_shows_and_not_less() -> None:
     assert [one.field for one in report_on(lines).differences] == ["counts.ev:recv"]
 
 
-def test_a_process_may_die_before_it_has_a_state() -> None:
+def test_a_process_may_end_before_it_has_a_state() -> None:
     lines = small_recording()
     end = first(lines, "end")
     died = {**lines[end], "inc": lines[end]["inc"] + 1, "reason": "fatal", "exception": "why"}
@@ -311,7 +312,7 @@ def test_a_process_may_die_before_it_has_a_state() -> None:
     assert report.differences == []
 
 
-def test_a_run_in_which_nobody_was_elected() -> None:
+def test_a_run_without_an_elected_leader() -> None:
     simulation = Simulation(1, hurry=10)
     simulation.at(10, partial(simulation.start, 1))
     simulation.run(900)
@@ -321,8 +322,8 @@ def test_a_run_in_which_nobody_was_elected() -> None:
 
 
 @pytest.mark.parametrize("written_back", (True, False))
-def test_what_a_dead_process_had_not_flushed_may_stay_so(written_back: bool) -> None:
-    """A broker dies twice: the log that it keeps is flushed in between, or it is not."""
+def test_records_that_an_ended_process_had_not_flushed_may_stay_unflushed(written_back: bool) -> None:
+    """A broker's process ends twice; the log that it keeps is flushed in between, or it is not."""
     simulation = started(4, brokers=1)
     simulation.at(200, partial(simulation.start, 101))
     simulation.at(300, simulation.append)
@@ -359,19 +360,13 @@ def _last(lines: Lines, kind: str) -> int:
     return max(line["seq"] for line in lines if line["ev"] == kind)
 
 
-def test_a_resigned_leader_may_be_told_to_resign_again() -> None:
+def test_a_resigned_leader_may_be_asked_to_resign_again() -> None:
     """It is still the leader of its epoch; other epochs to come are refused (KafkaRaftClient.resign)."""
-    replica = Replica(
-        ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
-    )
-    refused = {epoch: step(KAFKA, replica, Resign(epoch)).effects != () for epoch in (-1, 2, 3, 4)}
+    refused = {epoch: step(KAFKA, RESIGNED, Resign(epoch)).effects != () for epoch in (-1, 2, 3, 4)}
     assert refused == {-1: True, 2: False, 3: False, 4: True}
 
 
-def test_a_resigned_leader_tells_its_voters_before_it_leaves_its_epoch() -> None:
+def test_a_resigned_leader_informs_its_voters_before_it_leaves_its_epoch() -> None:
     """After a pause both are due in one poll (KafkaRaftClient.pollResigned)."""
-    replica = Replica(
-        ReplicaKey(1), static_voters((1, 2, 3)), quorum_state=QuorumState(3, 1), role=Resigned((2, 3))
-    )
-    effects = step(KAFKA, replica, Poll((Timer.ELECTION,))).effects
+    effects = step(KAFKA, RESIGNED, Poll((Timer.ELECTION,))).effects
     assert [type(effect) for effect in effects[:3]] == [Send, Send, Persist]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kraftcheck.evidence.recordings.callbacks import Listener
-from kraftcheck.evidence.recordings.sizes import snapshot_size
 from kraftcheck.evidence.recordings.stored import last_value
 from kraftcheck.evidence.recordings.wire import write_message
+from kraftcheck.evidence.recordings.wire_records import snapshot_size
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.effects import HighWatermark, LoadSnapshot
 from kraftcheck.reference.log import Batch, LeaderChange, Snapshot, SnapshotId, Value, log_of

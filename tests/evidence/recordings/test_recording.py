@@ -17,6 +17,7 @@ from kraftcheck.cli.main import main
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import read, recording_of
 from kraftcheck.support.errors import InputError
+from tests.evidence.recordings.line_changes import with_anything
 from tests.evidence.recordings.small_recording import first, small_recording, write, write_bytes
 
 FUZZ = settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -27,7 +28,7 @@ def test_a_whole_recording_is_read(tmp_path: Path) -> None:
     assert recording.name == "small"
     assert len(recording.events) == len(small_recording())
     assert [node.id for node in recording.config.nodes] == [1, 2, 3]
-    assert recording.messages[0].data.values["maxWaitMs"] == 50
+    assert recording.messages[0].content.maxWaitMs == 50
 
 
 def test_a_field_that_is_given_twice_is_refused(tmp_path: Path) -> None:
@@ -169,28 +170,6 @@ def test_a_run_begins_and_ends_once(change: Callable[[list[Any]], list[Any]], sa
         recording_of([{**line, "seq": seq} for seq, line in enumerate(lines)])
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.integers() | st.text(max_size=3) | st.floats(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
-    max_leaves=4,
-)
-
-
-def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) inside ``value``."""
-    items: list[tuple[Any, Any]]
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = list(enumerate(value))
-    else:
-        return []
-    found: list[tuple[Any, Any]] = []
-    for key, inner in items:
-        found += [(value, key), *places(inner)]
-    return found
-
-
 @pytest.mark.slow
 @given(st.data())
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -198,8 +177,7 @@ def test_whatever_a_field_holds_there_is_a_verdict_or_one_sentence(
     tmp_path: Path, data: st.DataObject
 ) -> None:
     lines = small_recording()
-    container, key = data.draw(st.sampled_from(places(lines[data.draw(st.integers(0, len(lines) - 1))])))
-    container[key] = data.draw(JSON)
+    with_anything(lines, data)
     try:
         report = compare(read(write(tmp_path, lines)))
     except InputError as error:

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.history.checks import GOALS, JUDGED
+from kraftcheck.evidence.recordings.conform_report import Wanted, as_json, as_text, exit_status
 from kraftcheck.evidence.recordings.outcome import (
     Difference,
     Finding,
@@ -18,8 +19,6 @@ from kraftcheck.evidence.recordings.outcome import (
     RunReport,
     RunResult,
 )
-from kraftcheck.evidence.recordings.report import as_json, exit_status
-from kraftcheck.evidence.recordings.report_text import Wanted, as_text
 
 EVERYTHING = Wanted(limit=10, verbose=True, rules=True, unexercised=True)
 DIFFERENCE = Difference(5, 9, 1, "recv Vote request", "epoch", 1, 4, ("VOTE-10",), ("4 tick: -",))

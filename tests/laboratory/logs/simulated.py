@@ -41,7 +41,7 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import CandidateRestart, StateMachine
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey
-from tests.laboratory.recordings.simulated import Letter, Node
+from tests.laboratory.recordings.simulated import Letter, Node, Process
 from tests.laboratory.recordings.simulation import Simulation
 
 #: The source of requests whose answers are not awaited: the admin client.
@@ -109,25 +109,31 @@ class ToldSimulation(Simulation):
     def _shown(self, content: Request | Response) -> Json:
         return {}
 
-    def _second_half(self, node: Node, letter: Letter | None) -> None:
+    def _second_half(self, process: Process, letter: Letter | None) -> None:
         self._message = None if letter is None else (letter.content, letter.source)
-        super()._second_half(node, letter)
+        super()._second_half(process, letter)
         self._message = None
 
     def _show(
-        self, node: Node, kind: str, fields: Json, before: Replica, calls: list[Json], *, always: bool = False
+        self,
+        process: Process,
+        kind: str,
+        fields: Json,
+        before: Replica,
+        calls: list[Json],
+        *,
+        always: bool = False,
     ) -> None:
-        host = node.host
-        assert host is not None
+        node, host = process.node, process.host
         if host.effects or kind in ("start", "api"):
             if kind in ("start", "api") or not _SILENT.issuperset(map(type, host.effects)):
-                self._tell(node, before, len(host.effects), kind, fields)
+                self._tell(process, before, len(host.effects), kind, fields)
             self._apply(node, host.effects, before)
             self._send(node, host.effects)
 
     def _end(
         self,
-        node: Node,
+        process: Process,
         reason: str,
         effects: Sequence[Effect],
         calls: list[Json],
@@ -137,25 +143,22 @@ class ToldSimulation(Simulation):
         during: Json = None,
     ) -> None:
         if before is not None:
-            self._tell(node, before, len(effects) + (reason == "fatal"), "end", {})
-            self._apply(node, effects, before)
-            self._send(node, effects)
-        self._take_away(node, power_loss=power_loss)
+            self._tell(process, before, len(effects) + (reason == "fatal"), "end", {})
+            self._apply(process.node, effects, before)
+            self._send(process.node, effects)
+        self._take_away(process.node, power_loss=power_loss)
 
-    def _sleep(self, node: Node) -> None:
+    def _sleep(self, process: Process) -> None:
         """A poll that has changed the role is followed by another at once, as KafkaRaftClient.poll does."""
-        host = node.host
-        assert host is not None
-        if not any(isinstance(effect, Transition) for effect in host.effects):
-            super()._sleep(node)
+        if not any(isinstance(effect, Transition) for effect in process.host.effects):
+            super()._sleep(process)
             return
-        node.wake += 1
-        wake, incarnation = node.wake, node.incarnation
-        self.at(self.time, lambda: self._awake(node, wake, incarnation))
+        process.wake += 1
+        wake = process.wake
+        self.at(self.time, lambda: self._awake(process, wake))
 
-    def _tell(self, node: Node, before: Replica, completed: int, kind: str, fields: Json) -> None:
-        host = node.host
-        assert host is not None
+    def _tell(self, process: Process, before: Replica, completed: int, kind: str, fields: Json) -> None:
+        node, host = process.node, process.host
         message, source = self._message or (None, _CLIENT)
         self._listen(
             Step(
@@ -188,12 +191,12 @@ class ToldSimulation(Simulation):
 
     def running(self, node: int) -> Replica | None:
         """The process of ``node``; None if none runs or it stands still."""
-        found = self.nodes[node]
-        return None if found.host is None or self._is_paused(found) else found.host.replica
+        process = self.nodes[node].process
+        return None if process is None or self._is_paused(process) else process.host.replica
 
     def leaders(self) -> list[int]:
         """Those that lead, each in an epoch of its own."""
-        return [node.id for node in self._leaders()]
+        return [process.node.id for process in self._leaders()]
 
     def add_voter(self, id: int) -> None:
         """An admin client asks each leader to make ``id`` a voter."""
@@ -216,7 +219,7 @@ class ToldSimulation(Simulation):
         committed = [one for one in replica.log.batches if one.end_offset <= replica.high_watermark]
         if committed:
             at = SnapshotId(committed[-1].end_offset, committed[-1].epoch)
-            self._take(self.nodes[id], CreateSnapshot(at, size=300, delete_prefix=True))
+            self._take(self._process(id), CreateSnapshot(at, size=300, delete_prefix=True))
 
     def learn_epoch(self, id: int, epoch: int, source: int) -> None:
         """A pre-vote request of ``source`` shows ``id`` the larger ``epoch``; its answer is not awaited."""
@@ -229,12 +232,12 @@ class ToldSimulation(Simulation):
             pre_vote=True,
             cluster_id=self.config.cluster_id,
         )
-        self._ask(self.nodes[id], request)
+        self._ask(self._process(id), request)
 
     def put_epoch(self, id: int, epoch: int) -> None:
         """The file of ``id``, on which no process runs, has ``epoch`` now, and neither vote nor leader."""
         node = self.nodes[id]
-        assert node.host is None
+        assert node.process is None
         node.file |= {"leaderId": -1, "leaderEpoch": epoch, "votedId": -1}
 
     def forget_letters(self) -> None:
@@ -244,22 +247,26 @@ class ToldSimulation(Simulation):
                 for mid in list(known)[:-_LETTERS_KEPT]:
                     del known[mid]
 
-    def _ask(self, node: Node, request: Request) -> None:
-        self._take(node, RequestReceived(_CLIENT, request, None, node.clock(self.time)))
+    def _process(self, id: int) -> Process:
+        process = self.nodes[id].process
+        assert process is not None
+        return process
 
-    def _take(self, node: Node, event: Event) -> None:
-        host = node.host
-        assert host is not None
+    def _ask(self, process: Process, request: Request) -> None:
+        self._take(process, RequestReceived(_CLIENT, request, None, process.node.clock(self.time)))
+
+    def _take(self, process: Process, event: Event) -> None:
+        host = process.host
         before = host.replica
         host.begin()
-        host.feed(event, node.clock(self.time))
+        host.feed(event, process.node.clock(self.time))
         self._draw(host)
         if isinstance(event, RequestReceived):
             self._message = event.request, event.source
-        crashes = self._crashes(node, before, None)
+        crashes = self._crashes(process, before, None)
         if not crashes:
-            self._show(node, "api", {}, before, [], always=True)
+            self._show(process, "api", {}, before, [], always=True)
         self._message = None
         if crashes:
             return
-        self.at(self.time, lambda: self._woken(node, node.incarnation))
+        self.at(self.time, lambda: self._poll(process, None))

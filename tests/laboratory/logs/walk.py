@@ -67,7 +67,7 @@ class Walk:
         """Start what does not run, and keep logs short."""
         simulation = self.simulation
         for id, node in simulation.nodes.items():
-            if node.host is None and id not in self._starting:
+            if node.process is None and id not in self._starting:
                 self._starting.add(id)
                 self._start_later(id, 4_000)
             elif len(node.disk.log.batches) > _BATCHES:
@@ -77,7 +77,7 @@ class Walk:
     def _start_later(self, node: int, within: int) -> None:
         def start() -> None:
             self._starting.discard(node)
-            if self.simulation.nodes[node].host is None:
+            if self.simulation.nodes[node].process is None:
                 self.simulation.start(node)
 
         self.simulation.at(self.simulation.time + self.random.randrange(30, 30 + within), start)

@@ -65,23 +65,31 @@ class Letter:
         }
 
 
+@dataclass(slots=True, eq=False)
+class Process:
+    """A process on ``node``. state: as its last line shows it. wake: counts its sleeps."""
+
+    node: Node
+    host: Host
+    listener: Listener
+    state: Json = None
+    wake: int = 0
+    paused_until: int = 0
+    crash_at: str | None = None
+    shutdown_at: int | None = None
+
+
 @dataclass(slots=True)
 class Node:
-    """A node: its disk, and the process that runs on it, if one does."""
+    """A node: its disk, and the process that runs on it, if one does. waiting: letters in its queue."""
 
     config: NodeConfig
     directory: str
     disk: Disk = field(default_factory=Disk)
     file: Json = None
     incarnation: int = 0
-    host: Host | None = None
-    listener: Listener | None = None
+    process: Process | None = None
     lost: int = 0
-    state: Json = None
-    wake: int = 0
-    paused_until: int = 0
-    crash_at: str | None = None
-    shutdown_at: int | None = None
     waiting: list[Letter] = field(default_factory=list)
 
     @property

@@ -169,14 +169,14 @@ class Network(ABC):
             return UNSUPPORTED
         if (letter.source, letter.to) in self.blocked:
             return "partition"
-        if letter.is_request and node.host is None:
+        if letter.is_request and node.process is None:
             return "hostDown"
         if letter.is_request and self._is_stale(letter, node):
             return "connectionReset"
         request = letter.request
         if request is not None:
-            gave_up = request.mid not in self.open or node.host is None or node.incarnation != request.owner
-            if gave_up:
+            runs = node.process is not None and node.incarnation == request.owner
+            if request.mid not in self.open or not runs:
                 return "connectionClosed"
         if self.random.random() < self.drop:
             return self.random.choice(["drop", "reset"])
@@ -200,7 +200,7 @@ class Network(ABC):
         if self.open.pop(request.mid, None) is None:
             return
         node = self.nodes[request.source]
-        if node.host is None or node.incarnation != request.owner:
+        if node.process is None or node.incarnation != request.owner:
             return
         data = error_answer(request.api, int(SYNTHETIC[reason]))
         letter = Letter(
@@ -221,7 +221,7 @@ class Network(ABC):
 
     def _hand_over(self, node: Node, letter: Letter) -> None:
         assert letter.request is not None
-        if node.host is not None and node.incarnation == letter.request.owner:
+        if node.process is not None and node.incarnation == letter.request.owner:
             self._deliver(node, letter)
 
     def _reset_peers(self, node: Node) -> None:

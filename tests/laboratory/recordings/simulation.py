@@ -24,7 +24,7 @@ from kraftcheck.reference.events import Append, Resign, Shutdown
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Leader
-from tests.laboratory.recordings.simulated import DELAY, TIMEOUTS, Node, finished, uuid
+from tests.laboratory.recordings.simulated import DELAY, TIMEOUTS, Node, Process, finished, uuid
 from tests.laboratory.recordings.simulated_network import is_unsupported
 from tests.laboratory.recordings.simulated_nodes import Processes
 
@@ -110,76 +110,71 @@ class Simulation(Processes):
                 for batch in node.disk.log.batches
             ],
         }
-        can_become_voter = node.config.can_become_voter
-        identity = identity_of(
-            self.config, id, node.directory, can_become_voter=can_become_voter, auto_join=False
-        )
+        can = node.config.can_become_voter
+        identity = identity_of(self.config, id, node.directory, can_become_voter=can, auto_join=False)
         node.disk = replace(node.disk, quorum_state=read_quorum_state(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
         now = node.clock(self.time)
         host = Host(self.protocol, self.config.timeouts.times, self.servers, identity, node.disk, now)
         bootstrap = identity.bootstrap_kraft_version > 0
-        node.host, node.state = host, None
-        node.crash_at, node.shutdown_at, node.paused_until = None, None, 0
-        node.listener = Listener(
-            host.replica, bootstrap=bootstrap, read_at_once=self.protocol.fetch_max_batches
-        )
+        listener = Listener(host.replica, bootstrap=bootstrap, read_at_once=self.protocol.fetch_max_batches)
+        process = node.process = Process(node, host, listener)
         self._draw(host)
         node.lost = 0
-        self._show(node, "start", fields, before, [], always=True)
-        self._settle(node, node.incarnation)
+        self._show(process, "start", fields, before, [], always=True)
+        self._settle(process)
 
     def kill(self, id: int, *, power_loss: bool = True) -> None:
         """The process is killed; with ``power_loss`` the node forgets what it has not flushed."""
-        node = self.nodes[id]
-        if node.host is not None:
-            self._end(node, "killed", [], [], power_loss=power_loss)
+        process = self.nodes[id].process
+        if process is not None:
+            self._end(process, "killed", [], [], power_loss=power_loss)
 
     def crash_at(self, id: int, point: str) -> None:
         """The process ends when it reaches the crash point next
         (:data:`kraftcheck.evidence.recordings.processes.POINTS`).
         """
-        self.nodes[id].crash_at = point
+        process = self.nodes[id].process
+        if process is not None:
+            process.crash_at = point
 
     def append(self, count: int = 1) -> None:
         """Each leader is given ``count`` values to append."""
-        for node in self._leaders():
-            assert node.host is not None
-            values = tuple(range(self.value + 1, self.value + 1 + count))
+        for process in self._leaders():
+            self._append(process, tuple(range(self.value + 1, self.value + 1 + count)))
             self.value += count
-            epoch = node.host.replica.epoch
-            self._call(
-                node, Append(epoch, values), {"call": "append", "epoch": epoch, "values": list(values)}
-            )
-
-    def resign(self) -> None:
-        """Each leader is asked to give up."""
-        for node in self._leaders():
-            assert node.host is not None
-            epoch = node.host.replica.epoch
-            self._call(node, Resign(epoch), {"call": "resign", "epoch": epoch})
-
-    def resign_at(self, id: int, epoch: int) -> None:
-        """A node is asked to give up ``epoch``, whether or not it leads it."""
-        node = self.nodes[id]
-        if node.host is not None and not self._is_paused(node):
-            self._call(node, Resign(epoch), {"call": "resign", "epoch": epoch})
 
     def append_elsewhere(self, id: int) -> None:
         """A node that does not lead is given a value to append: the call fails."""
-        node = self.nodes[id]
-        if node.host is not None and not isinstance(node.host.replica.role, Leader):
-            epoch = node.host.replica.epoch
-            self._call(node, Append(epoch, (0,)), {"call": "append", "epoch": epoch, "values": [0]})
+        process = self.nodes[id].process
+        if process is not None and not isinstance(process.host.replica.role, Leader):
+            self._append(process, (0,))
+
+    def _append(self, process: Process, values: tuple[int, ...]) -> None:
+        epoch = process.host.replica.epoch
+        self._call(process, Append(epoch, values), {"call": "append", "epoch": epoch, "values": list(values)})
+
+    def resign(self) -> None:
+        """Each leader is asked to resign."""
+        for process in self._leaders():
+            self._resign(process, process.host.replica.epoch)
+
+    def resign_at(self, id: int, epoch: int) -> None:
+        """A node is asked to resign from ``epoch``, whether or not it leads it."""
+        process = self.nodes[id].process
+        if process is not None and not self._is_paused(process):
+            self._resign(process, epoch)
+
+    def _resign(self, process: Process, epoch: int) -> None:
+        self._call(process, Resign(epoch), {"call": "resign", "epoch": epoch})
 
     def shut_down(self, id: int) -> None:
         """A graceful shutdown begins."""
-        node = self.nodes[id]
-        host = node.host
-        if host is not None and not host.replica.shutting_down:
+        process = self.nodes[id].process
+        if process is not None and not process.host.replica.shutting_down:
             timeout = SHUTDOWN_TIMEOUT // self.hurry
-            node.shutdown_at = node.clock(self.time) + timeout
-            self._call(node, Shutdown(), {"call": "shutdown", "timeoutMs": timeout})
+            process.shutdown_at = process.node.clock(self.time) + timeout
+            self._call(process, Shutdown(), {"call": "shutdown", "timeoutMs": timeout})
 
     def isolate(self, *ids: int) -> None:
         """The nodes lose every link."""
@@ -205,12 +200,11 @@ class Simulation(Processes):
 
     def pause(self, id: int, ms: int) -> None:
         """The process stands still."""
-        node = self.nodes[id]
-        if node.host is None:
-            return
-        self._line("pause", id, {"ms": ms})
-        node.paused_until = max(node.paused_until, self.time + ms)
-        self.at(node.paused_until, lambda: self._resume(node))
+        process = self.nodes[id].process
+        if process is not None:
+            self._line("pause", id, {"ms": ms})
+            process.paused_until = max(process.paused_until, self.time + ms)
+            self.at(process.paused_until, lambda: self._resume(process))
 
     def finish(self) -> list[Json]:
         """The lines of the whole run; what is under way is left over."""

@@ -4,6 +4,5 @@ The judge sees the recording alone: states, messages, log operations and writes 
 order, restarts included. The reference takes no part, so a run can agree with it step by step and still
 violate a property.
 
-:mod:`.judge` makes the one pass over a run; :mod:`.states` and :mod:`.voting` turn each step into facts;
-:mod:`.view` reads lines as typed values.
+:mod:`.judge` makes the one pass over a run; :mod:`.step` and :mod:`.states` turn each step into facts.
 """

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from msgspec import UNSET
+
 from kraftcheck.evidence.history.chain import Batch, Link
 from kraftcheck.evidence.history.fetches import check_fetch, check_times
 from kraftcheck.evidence.history.replica import Replica, WholeState
-from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.evidence.recordings.lines import STEPS, OsFlushLine, Shown, StartLine, WipeLine
+from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.outcome import Finding, Judgement, Remark
-from kraftcheck.evidence.recordings.properties import states, view, voting
-from kraftcheck.evidence.recordings.properties.run import Run, Step
-from kraftcheck.evidence.recordings.recording import Event, Recording
+from kraftcheck.evidence.recordings.properties import states
+from kraftcheck.evidence.recordings.properties.step import (
+    Run,
+    Step,
+    batch_of,
+    fetching,
+    is_fetched,
+    key,
+    state_of,
+)
+from kraftcheck.evidence.recordings.recording import Event, Recording, StepEvent
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import names
@@ -54,8 +63,8 @@ def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
     notes = recording.notes
     remarks = [Remark(seq, json.dumps(note)) for seq, note in notes.items() if first is None or seq < first]
     summary = recording.summary
-    if "invariantNotes" in summary:
-        listed = len(summary.items("invariantNotes"))
+    if summary.invariant_notes is not UNSET:
+        listed = len(summary.invariant_notes)
         if listed != len(notes):
             text = f"invariantNotes lists {listed}, the trace has {len(notes)} notes"
             remarks.append(Remark(None, text))
@@ -64,42 +73,41 @@ def _unexplained(recording: Recording, findings: list[Finding]) -> list[Remark]:
 
 def _take(run: Run, event: Event) -> None:
     line = event.line
-    if event.kind in STEPS:
+    if isinstance(event, StepEvent):
         _step(run, event)
-    elif isinstance(line, WipeLine):
+    elif isinstance(line, lines.WipeLine):
         # The disk is replaced: the known facts about the replica stay with its old directory id.
         old = run.replicas.pop(line.n, None)
         if old is not None:
             run.retired.append(old)
-    elif isinstance(line, OsFlushLine):
+    elif isinstance(line, lines.OsFlushLine):
         replica = run.replicas.get(line.n)
         if replica is not None:
             written = min(line.to, replica.log.end)
             replica.flushed = max(replica.flushed, written)
 
 
-def _step(run: Run, event: Event) -> None:
-    assert event.node is not None
+def _step(run: Run, event: StepEvent) -> None:
     replica, line = run.replicas.get(event.node), event.line
-    if isinstance(line, StartLine):
+    if isinstance(line, lines.StartLine):
         replica = _started(run, event.node, line, replica)
     elif replica is None:
         return
     before = replica.state
     after = None
-    if isinstance(line, Shown) and event.state is not None:
-        after = view.state_of(line.state, event.state, event.where, before)
+    if isinstance(line, lines.Shown) and event.state is not None:
+        after = state_of(line.state, event.state, event.where, before)
     step = Step(run, event, replica, before, after)
-    if isinstance(line, StartLine):
+    if isinstance(line, lines.StartLine):
         run.logs.found(replica, _log_found(step, line), event, step.report)
         states.find_file(step)
-    voting.judge_answer(step)
-    for operation in event.log:
+    states.judge_answer(step)
+    for operation in event.line.log:
         _operate(step, operation)
     states.write_file(step)
-    states.judge(step)
-    voting.judge_sent(step)
-    voting.judge_epoch(step)
+    states.judge_state(step)
+    states.judge_sent(step)
+    states.judge_epoch(step)
     _judge_leader(step)
     if after is not None:
         states.judge_voters(step, after)
@@ -108,12 +116,12 @@ def _step(run: Run, event: Event) -> None:
     replica.state = after
 
 
-def _started(run: Run, node: int, line: StartLine, replica: Replica | None) -> Replica:
-    key = view.key(node, line.dir_id)
-    if replica is None or replica.key != key:
+def _started(run: Run, node: int, line: lines.StartLine, replica: Replica | None) -> Replica:
+    own = key(node, line.dir_id)
+    if replica is None or replica.key != own:
         if replica is not None:
             run.retired.append(replica)
-        replica = run.replicas[key.id] = Replica(key, run.logs.forest.root)
+        replica = run.replicas[own.id] = Replica(own, run.logs.forest.root)
     replica.starts()
     return replica
 
@@ -121,7 +129,7 @@ def _started(run: Run, node: int, line: StartLine, replica: Replica | None) -> R
 # The log.
 
 
-def _log_found(step: Step, line: StartLine) -> Link:
+def _log_found(step: Step, line: lines.StartLine) -> Link:
     forest = step.run.logs.forest
     log = forest.root
     if line.state.snapshot is not None:
@@ -133,40 +141,37 @@ def _log_found(step: Step, line: StartLine) -> Link:
     return log
 
 
-def _operate(step: Step, operation: Fields) -> None:
+def _operate(step: Step, operation: lines.Operation) -> None:
     """One log operation of a step."""
-    replica, logs = step.replica, step.run.logs
-    match operation.text("op"):
-        case "append":
-            for batch, led in _appended(step, operation):
-                old = replica.log
-                logs.append(replica, batch, step.after or step.before, step.event, step.report)
-                if led and replica.log.voters != old.voters:
-                    states.change_voters(step, old.voters, replica.log)
-        case "flush":
-            replica.flushed = min(operation.number("to"), replica.log.end)
-        case "truncate":
-            message = step.event.message
-            theirs = None if message is None else step.run.answered.get(message.mid)
-            leader = -1 if message is None else message.source
-            logs.truncate(replica, operation.number("to"), theirs, leader, step.event, step.report)
-        case "truncateToSnapshot":
-            end, epoch = operation.number("offset"), operation.number("epoch")
-            replica.moves_to(logs.forest.find(end, epoch) or logs.forest.unseen(end, epoch), step.event)
-            replica.flushed = replica.log.end
+    replica, logs, message = step.replica, step.run.logs, step.event.message
+    if isinstance(operation, lines.Append):
+        for batch in _appended(step, operation):
+            old = replica.log
+            logs.append(replica, batch, step.after or step.before, step.event, step.report)
+            if operation.by == "leader" and replica.log.voters != old.voters:
+                states.change_voters(step, old.voters, replica.log)
+    elif isinstance(operation, lines.Flush):
+        replica.flushed = min(operation.to, replica.log.end)
+    elif isinstance(operation, lines.Truncate):
+        theirs = None if message is None else step.run.answered.get(message.mid)
+        leader = -1 if message is None else message.source
+        logs.truncate(replica, operation.to, theirs, leader, step.event, step.report)
+    elif isinstance(operation, lines.TruncateToSnapshot):
+        end, epoch = operation.offset, operation.epoch
+        replica.moves_to(logs.forest.find(end, epoch) or logs.forest.unseen(end, epoch), step.event)
+        replica.flushed = replica.log.end
 
 
-def _appended(step: Step, operation: Fields) -> Iterator[tuple[Batch, bool]]:
-    """The batches of an append, and whether a leader appended them."""
-    if "batches" in operation:
-        for batch in operation.objects("batches"):
-            yield view.batch_of(batch), True
-        return
-    base, end = operation.number("base"), operation.number("end")
-    for partition in view.fetched(step.event.message):
-        for batch in partition.objects("batches", []):
-            if base <= batch.number("base") and batch.number("last") < end:
-                yield view.batch_of(batch), False
+def _appended(step: Step, append: lines.Append) -> Iterator[Batch]:
+    """The batches of an append; the message shows those of a follower."""
+    shown = append.batches
+    if append.by == "follower":
+        answer = (batch for partition in lines.fetched(step.event.message) for batch in partition.batches)
+        shown = [batch for batch in answer if append.base <= batch.base and batch.last < append.end]
+    try:
+        yield from map(batch_of, shown)
+    except ValueError as error:
+        raise InputError(f"{step.event.where}: {error}.") from None
 
 
 # Leaders, and committed records.
@@ -177,7 +182,7 @@ def _judge_leader(step: Step) -> None:
     before, after = step.before, step.after
     if before is None or after is None or after.role != "Leader" or before.role != "Leader":
         return
-    message, fetch = step.event.message, view.fetching(step.event.message)
+    message, fetch = step.event.message, fetching(step.event.message)
     if message is not None and fetch is not None:
         check_fetch(before, after, *fetch, step.run.unflushed.pop(message.mid, None), step.report)
     if before.progress != after.progress:
@@ -207,7 +212,7 @@ def _judge_committed(step: Step) -> None:
                 evidence = f"has the high watermark {known}, its log ends at {replica.log.end}"
                 step.violates(names.STATE_MACHINE_SAFETY, evidence)
             _judge_high_watermark(step, before._replace(high_watermark=known, end=replica.log.end))
-    for callback in step.event.callbacks:
+    for callback in step.event.line.callbacks:
         _judge_callback(step, callback)
 
 
@@ -216,36 +221,32 @@ def _judge_high_watermark(step: Step, after: WholeState) -> None:
     step.run.committed.high_watermark(step.replica, step.before, after, replicas, step.report)
 
 
-def _judge_callback(step: Step, callback: Fields) -> None:
-    committed, kind = step.run.committed, callback.text("cb")
-    if kind == "loadSnapshot":
-        committed.loaded(callback.number("offset"), callback.number("value", -1), step.report)
-    elif kind == "commit":
-        base, last, known = (
-            callback.number("base"),
-            callback.number("last"),
-            step.replica.known_high_watermark,
-        )
-        if step.after is not None and known <= last:
-            evidence = f"applies offset {last}, its high watermark is {known}"
+def _judge_callback(step: Step, callback: lines.Callback) -> None:
+    committed = step.run.committed
+    if isinstance(callback, lines.LoadSnapshot):
+        value = -1 if callback.value is None else callback.value
+        committed.loaded(callback.offset, value, step.report)
+    elif isinstance(callback, lines.Commit):
+        known = step.replica.known_high_watermark
+        if step.after is not None and known <= callback.last:
+            evidence = f"applies offset {callback.last}, its high watermark is {known}"
             step.violates(names.STATE_MACHINE_SAFETY, evidence)
-        values = callback.items("values", [])
-        committed.applied(step.replica, base, callback.number("epoch"), values, step.report)
+        values = [] if callback.values is UNSET else callback.values
+        committed.applied(step.replica, callback.base, callback.epoch, values, step.report)
 
 
 def _last_known(step: Step) -> int:
     """The largest high watermark that a step's callbacks and Fetch answers show."""
-    commits = (call for call in step.event.callbacks if call.text("cb") == "commit")
-    shown = [call.number("last") + 1 for call in commits]
+    shown = [call.last + 1 for call in step.event.line.callbacks if isinstance(call, lines.Commit)]
     for message, _ in step.messages("Fetch", requests=False):
-        shown += [partition.number("highWatermark", -1) for partition in view.fetched(message)]
+        shown += [partition.highWatermark for partition in lines.fetched(message)]
     return max(shown, default=0)
 
 
 def _remember(step: Step) -> None:
     """Keep the context for judging later steps: logs at the time of an answer, and fetches."""
     run, replica, event, after = step.run, step.replica, step.event, step.after
-    for sent in event.sent:
+    for sent in event.line.sent:
         if sent.api == "Fetch" and not sent.is_request:
             run.answered[sent.mid] = replica.log
         elif sent.api == "Fetch" and replica.flushed < replica.log.end:
@@ -257,5 +258,5 @@ def _remember(step: Step) -> None:
         progress.fetched = None
     if after is None or after.role != "Follower" or message is None:
         return
-    if message.source == after.leader and view.is_fetched(message):
+    if message.source == after.leader and is_fetched(message):
         progress.fetched = event

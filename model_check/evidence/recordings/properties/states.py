@@ -1,9 +1,9 @@
-"""A step's states, quorum-state file and role as facts: epochs, votes, leaders, transitions, voter sets."""
+"""A step's states, quorum-state file, role and votes as facts: epochs, leaders, transitions, voter sets."""
 
 from __future__ import annotations
 
 from kraftcheck.evidence.history.chain import Link
-from kraftcheck.evidence.history.facts import Key, Violation
+from kraftcheck.evidence.history.facts import Key, Violation, VoteAnswer
 from kraftcheck.evidence.history.progress import check_step
 from kraftcheck.evidence.history.replica import WholeState
 from kraftcheck.evidence.history.transitions import (
@@ -15,10 +15,9 @@ from kraftcheck.evidence.history.transitions import (
     legal,
     no_voter,
 )
-from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.history.votes import check_log, check_pre_vote
 from kraftcheck.evidence.recordings.lines import EndLine, StartLine
-from kraftcheck.evidence.recordings.properties.run import Step
-from kraftcheck.evidence.recordings.properties.view import stored
+from kraftcheck.evidence.recordings.properties.step import Step, ballot, is_granted, stored
 from kraftcheck.systems.kraft import names
 
 #: The steps of a quorum of one in a single poll: it needs no answer.
@@ -29,27 +28,27 @@ def find_file(step: Step) -> None:
     """A process must find the quorum-state file as the previous process left it."""
     line = step.event.line
     assert isinstance(line, StartLine)
-    replica, found = step.replica, line.persisted
+    replica, found = step.replica, step.event.shown["persisted"]
     if found != replica.file_shown:
         evidence = f"finds the quorum-state file {found}, the last state written is {replica.file_shown}"
         step.violates(names.QUORUM_STATE_IS_ATOMIC, evidence)
         replica.memory.forget()
-    if found is not None:
-        replica.file, replica.file_shown = stored(Fields(found, step.event.where)), found
+    if line.found is not None:
+        replica.file, replica.file_shown = stored(line.found), found
 
 
 def write_file(step: Step) -> None:
     """The step's writes of the quorum-state file."""
     replica = step.replica
-    for fields in step.event.persisted:
-        now = stored(fields)
+    for file, shown in zip(step.event.line.persisted, step.event.effects["persist"], strict=True):
+        now = stored(file)
         step.written.append((replica.file, now))
-        replica.file, replica.file_shown = now, fields.values
+        replica.file, replica.file_shown = now, shown
         replica.memory.stored(*now, step.event, step.report)
         step.knows_leader(now.epoch, now.leader)
 
 
-def judge(step: Step) -> None:
+def judge_state(step: Step) -> None:
     """Judge the state after a step, or the end of the process."""
     after, before, file = step.after, step.before, step.replica.file
     if after is None:
@@ -182,12 +181,94 @@ def judge_voters(step: Step, after: WholeState) -> None:
         progress.read_version(after.end - 1, after.kraft_version, step.event, step.report)
     for api in ("AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter"):
         for response, request in step.messages(api, requests=False):
-            if response.data.number("errorCode") != 0 or request is None:
+            if response.content.errorCode != 0 or request is None:
                 continue
-            if not request.data.flag("ackWhenCommitted", True):
+            if api == "AddRaftVoter" and not request.content.ackWhenCommitted:
                 continue
             offset = after.shown["votersOffset"]
             committed = max(view.high_watermark or 0 for view in (before or after, after))
             if committed <= offset:
                 evidence = f"answers {api} with success, its voter set at offset {offset} is not committed"
                 step.violates(names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED, evidence)
+
+
+# Votes and pre-votes.
+
+
+def judge_sent(step: Step) -> None:
+    """Judge requested and granted votes: once in an epoch, and stored before."""
+    for message, _ in step.messages("Vote", requests=True):
+        asked = ballot(message)
+        if asked is not None and not asked.pre_vote:
+            step.replica.memory.voted_for(step.replica.key, asked.epoch, step.event, step.report)
+            _judge_stored(step, asked, names.SELF_VOTE_SURVIVES, "asks for votes")
+    for message, request in step.messages("Vote", requests=False):
+        asked = ballot(request)
+        if asked is not None and not asked.pre_vote and is_granted(message):
+            step.replica.memory.voted_for(asked.candidate, asked.epoch, step.event, step.report)
+            _judge_stored(step, asked, names.VOTED_ONCE, "grants its vote")
+
+
+def _judge_stored(step: Step, asked: VoteAnswer, name: str, what: str) -> None:
+    file = step.replica.file
+    stored = None if file is None or file.epoch != asked.epoch else file.voted
+    if stored is None or not stored.matches(asked.candidate):
+        step.violates(name, f"{what} in epoch {asked.epoch} before its vote for {asked.candidate} is stored")
+
+
+def judge_epoch(step: Step) -> None:
+    """Judge that no pre-vote is the origin of an epoch that no node has had before."""
+    after, before, run = step.after, step.before, step.run
+    if after is None:
+        return
+    if after.epoch > run.largest_epoch and before is not None:
+        handled = ballot(step.event.message)
+        asked = [ballot(message) for message, _ in step.messages("Vote", requests=True)]
+        if any(one is not None and one.pre_vote for one in (handled, *asked)):
+            evidence = f"goes to epoch {after.epoch}, which no node had before, with a pre-vote"
+            step.violates(names.PRE_VOTE_CREATES_NO_EPOCH, evidence)
+    if before is not None and after.role == "Prospective" != before.role and after.epoch != before.epoch:
+        evidence = f"becomes Prospective and goes from epoch {before.epoch} to {after.epoch}"
+        step.violates(names.PRE_VOTE_CREATES_NO_EPOCH, evidence)
+    run.largest_epoch = max(run.largest_epoch, after.epoch)
+
+
+def judge_answer(step: Step) -> None:
+    """Judge a vote or pre-vote that the step grants, by the state and the log before it."""
+    before, asked = step.before, ballot(step.event.message)
+    if before is None or asked is None:
+        return
+    if not any(is_granted(message) for message, _ in step.messages("Vote", requests=False)):
+        return
+    progress, in_epoch = step.replica.progress, asked.epoch == before.epoch
+    voted = before.voted if in_epoch else None
+    if asked.pre_vote and in_epoch:
+        check_pre_vote(asked, before, progress, step.report)
+        _judge_effects(step, before, asked)
+    elif asked.pre_vote or voted is None or not voted.matches(asked.candidate):
+        check_log(asked, progress, step.report)
+    own = step.replica.key.directory
+    if asked.voter is not None and asked.voter != own:
+        kind = "pre-vote" if asked.pre_vote else "vote"
+        evidence = f"grants a {kind} asked of directory {asked.voter}, and has directory {own}"
+        step.violates(names.WIPED_REPLICA_IS_ANOTHER, evidence, asked.candidate.id)
+
+
+def _judge_effects(step: Step, before: WholeState, asked: VoteAnswer) -> None:
+    changed = ["quorum-state file"] if step.event.line.persisted else []
+    changed += ["log"] if step.event.line.log else []
+    changed += [] if step.after is None else _changed_fields(before, step.after)
+    if changed:
+        evidence = f"grants {asked.candidate.id} a pre-vote and changes {', '.join(changed)}"
+        step.violates(names.PRE_VOTE_HAS_NO_EFFECT, evidence, asked.candidate.id)
+
+
+def _changed_fields(before: WholeState, after: WholeState) -> list[str]:
+    """The fields of the recorded state that differ; a deadline that has passed is shown as -1."""
+    old, new = before.shown, after.shown
+    changed = sorted(
+        name for name in old.keys() | new.keys() if name != "deadlines" and old.get(name) != new.get(name)
+    )
+    if "deadlines" in old:
+        changed += [name for name, at in after.timers.items() if at not in (-1, before.timers.get(name))]
+    return changed

@@ -1,22 +1,30 @@
-"""The known facts about a run while it is judged, and one step of a node."""
+"""The known facts about a run while it is judged, one step of a node, and its lines as facts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import UNSET, to_builtins
 
 from kraftcheck import spec
 from kraftcheck.checking.findings import known_findings
-from kraftcheck.evidence.history.chain import Link
+from kraftcheck.evidence.history.chain import Batch, Link
 from kraftcheck.evidence.history.checks import JUDGED
 from kraftcheck.evidence.history.cluster import Cluster, Seen
-from kraftcheck.evidence.history.facts import Key, Violation
+from kraftcheck.evidence.history.facts import Key, Violation, VoteAnswer
 from kraftcheck.evidence.history.records import Committed, Logs
 from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
-from kraftcheck.evidence.recordings.lines import EndLine
+from kraftcheck.evidence.recordings.lines import EndLine, Message, RecordedState, StoredFile, fetched
 from kraftcheck.evidence.recordings.outcome import Finding
-from kraftcheck.evidence.recordings.recording import Event, Message
+from kraftcheck.evidence.recordings.recording import StepEvent
+from kraftcheck.evidence.recordings.typed import Json
+from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, record_of
+from kraftcheck.evidence.recordings.wire_types import ZERO_UUID, RecordBatch
+from kraftcheck.reference.log import Voters
+from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import names
 
 
@@ -30,7 +38,7 @@ class Findings:
 
     def add(
         self,
-        event: Event,
+        event: StepEvent,
         node: int,
         violation: Violation,
         before: WholeState | None = None,
@@ -64,16 +72,16 @@ class Findings:
         self,
         check: str,
         node: int,
-        where: Event,
+        where: StepEvent,
         time: bytes,
         expected: str,
         found: str,
-        earlier: Event | None = None,
+        earlier: StepEvent | None = None,
         cites: tuple[str, ...] = (),
-        disorder: Event | None = None,
+        disorder: StepEvent | None = None,
     ) -> None:
         """As of `kraftcheck.evidence.history.cluster.Problems`."""
-        others = () if earlier is None or earlier.node is None else (earlier.node,)
+        others = () if earlier is None else (earlier.node,)
         self.add(where, node, Violation(check, expected, found, earlier, cites, (), others))
 
     def disorder_at(self, *lines: tuple[int, bytes]) -> None:
@@ -81,7 +89,7 @@ class Findings:
 
 
 def _known_cause(
-    name: str, event: Event, before: WholeState | None, latest: WholeState | None, *, hazard: bool
+    name: str, event: StepEvent, before: WholeState | None, latest: WholeState | None, *, hazard: bool
 ) -> tuple[str | None, str | None]:
     """The known cause of a violation, and the scenario that shows it."""
     role = None if before is None else before.role
@@ -127,7 +135,7 @@ class Step:
     """
 
     run: Run
-    event: Event
+    event: StepEvent
     replica: Replica
     before: WholeState | None
     after: WholeState | None
@@ -163,6 +171,117 @@ class Step:
     def messages(self, api: str, *, requests: bool) -> Iterator[tuple[Message, Message | None]]:
         """The messages that the step sent, each with the request that it answers."""
         known = self.run.messages
-        for sent in self.event.sent:
+        for sent in self.event.line.sent:
             if sent.api == api and sent.is_request == requests and sent.mid in known:
                 yield known[sent.mid], None if sent.answers is None else known.get(sent.answers)
+
+
+# Lines as facts: states, quorum-state files, batches, and the content of messages.
+
+
+def key(replica: int, directory: str) -> Key:
+    """A replica as a message or file names it."""
+    return Key(replica, None if directory in ("", ZERO_UUID) else directory)
+
+
+def state_of(
+    state: RecordedState, shown: dict[str, Json], where: str, before: WholeState | None
+) -> WholeState:
+    """The state in a line's ``s``, which is ``shown`` there. Raises InputError for a malformed replica."""
+    same = before is not None and shown["voters"] == before.shown["voters"]
+    return WholeState(
+        role=state.state,
+        epoch=state.epoch,
+        leader=None if state.leader < 0 else state.leader,
+        voted=None if state.voted is None else _key_of(state.voted, where),
+        end=state.leo,
+        last_epoch=state.last_epoch,
+        high_watermark=None if state.hw < 0 else state.hw,
+        log_start=state.log_start or 0,
+        snapshot=None if state.snapshot is None else (state.snapshot[0], state.snapshot[1]),
+        voters=before.voters if before and same else tuple(_key_of(each, where) for each in state.voters),
+        kraft_version=state.kraft_version,
+        is_voter=state.is_voter,
+        progress=state.progress or {},
+        timers=state.deadlines,
+        shown=shown,
+    )
+
+
+def _key_of(entry: list[int | str], where: str) -> Key:
+    id, directory = entry[0], entry[1] if len(entry) > 1 else ""
+    if isinstance(id, int) and isinstance(directory, str):
+        return key(id, directory)
+    raise InputError(f"{where}: a replica must be shown as [id, directory id].")
+
+
+def stored(file: StoredFile) -> Stored:
+    """A write of the quorum-state file."""
+    voted = None if file.voted_id < 0 else key(file.voted_id, file.voted_directory_id)
+    return Stored(file.leader_epoch, None if file.leader_id < 0 else file.leader_id, voted)
+
+
+def batch_of(batch: RecordBatch) -> Batch:
+    """A batch with its records as they are written. Raises ValueError for a malformed voter set."""
+    return Batch(batch.base, batch.last + 1, batch.epoch, to_builtins(batch.records), _voters_in(batch))
+
+
+def _voters_in(batch: RecordBatch) -> tuple[Key, ...] | None:
+    found: tuple[Key, ...] | None = None
+    for record in batch.records if batch.control else ():
+        try:
+            content = record_of(record)
+        except UncoveredMessageError:
+            continue
+        if isinstance(content, Voters):
+            found = tuple(key(each.key.id, each.key.directory or "") for each in content.voters.voters)
+    return found
+
+
+# Messages.
+
+
+def ballot(message: Message | None) -> VoteAnswer | None:
+    """The content of a Vote request as the answer that grants it; ``None`` where it names no partition."""
+    partition = _partition(message, "Vote", is_request=True)
+    if partition is None:
+        return None
+    return VoteAnswer(
+        key(partition.replicaId, partition.replicaDirectoryId),
+        partition.replicaEpoch,
+        partition.lastOffsetEpoch,
+        partition.lastOffset,
+        partition.preVote,
+        granted=True,
+        voter=key(0, partition.voterDirectoryId).directory,
+    )
+
+
+def is_granted(message: Message | None) -> bool:
+    """Whether a message is a Vote response that grants the vote."""
+    partition = _partition(message, "Vote", is_request=False)
+    return partition is not None and partition.voteGranted
+
+
+def fetching(message: Message | None) -> tuple[Key, int] | None:
+    """The sender of a Fetch request, and the requested offset; ``None``: it is none, or of no partition."""
+    partition = _partition(message, "Fetch", is_request=True)
+    if message is None or partition is None:
+        return None
+    state = message.content.replicaState
+    return key(-1 if state is UNSET else state.replicaId, partition.replicaDirectoryId), partition.fetchOffset
+
+
+def is_fetched(message: Message) -> bool:
+    """Whether a leader has answered a Fetch without an error, with or without records."""
+    partitions = fetched(message)
+    if message.synthetic is not None or not partitions:
+        return False
+    return not any(each.errorCode for each in (message.content, *partitions))
+
+
+def _partition(message: Message | None, api: str, *, is_request: bool) -> Any:
+    """The first partition of a request or response of ``api``; ``None`` for any other message."""
+    if message is None or message.api != api or message.is_request != is_request:
+        return None
+    return next((each for topic in message.content.topics for each in topic.partitions), None)

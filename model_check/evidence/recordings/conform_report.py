@@ -1,4 +1,4 @@
-"""The result of comparing recorded runs with the reference, for people: plain lines of at most ``width``."""
+"""The report of ``kraftcheck conform``: its machine-readable form, its text and its exit status."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from msgspec import to_builtins
+
 from kraftcheck import spec
-from kraftcheck.evidence.history.checks import JUDGED
+from kraftcheck.checking.coverage.not_exercised import carried_out
+from kraftcheck.evidence.history.checks import GOALS, JUDGED, why_not
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS, NOT_COMPARED
-from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.outcome import Difference, Finding, RunResult
-from kraftcheck.evidence.recordings.report import missing_goals, not_judged, rule_counts, total, unexercised
+from kraftcheck.evidence.recordings.outcome import Difference, Finding, RunReport, RunResult
+from kraftcheck.evidence.recordings.typed import Json
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.printable import printable
 
 T = TypeVar("T")
@@ -31,6 +34,73 @@ _COLUMNS: tuple[tuple[str, int, Callable[[RunResult], int]], ...] = (
     ("differ", 7, lambda result: len(result.report.differences)),
     ("found", 6, lambda result: len(result.violations)),
 )
+
+
+def exit_status(results: Sequence[RunResult], *, findings_fail: bool) -> int:
+    """1: differences, or findings if ``findings_fail``; 3: a step was not compared; else 0."""
+    if any(result.report.differences for result in results):
+        return EXIT_DIFFERS
+    if findings_fail and any(result.violations or result.judgement.unexplained for result in results):
+        return EXIT_DIFFERS
+    if any(not result.report.is_whole for result in results):
+        return EXIT_UNDETERMINED
+    return EXIT_EXPECTED
+
+
+def total(results: Iterable[RunResult], counter: Callable[[RunReport], Counter[str]]) -> Counter[str]:
+    """The sum of a counter of all runs."""
+    added: Counter[str] = Counter()
+    for result in results:
+        added.update(counter(result.report))
+    return added
+
+
+def unexercised(results: Iterable[RunResult]) -> list[str]:
+    """The rules that steps carry out and that decided no step that agrees, in catalogue order."""
+    counts = total(results, lambda report: report.rules)
+    return [rule for rule in carried_out() if not counts[rule]]
+
+
+def missing_goals(results: Sequence[RunResult]) -> list[str]:
+    """The goals of the catalogue that none of the runs reaches."""
+    return [goal for goal in GOALS if not any(result.judgement.goals.get(goal) for result in results)]
+
+
+def not_judged() -> dict[str, str]:
+    """The properties that a recording cannot show, by name, each with the reason."""
+    reasons = {each.name: why_not(each.name) for each in spec.load().properties.values()}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def as_json(results: Sequence[RunResult], protocol: str) -> Json:
+    """The machine-readable form; nothing is left out of it."""
+    return {
+        "protocol": protocol,
+        "runs": [
+            {name: value for part in (each.report, each.judgement) for name, value in _plain(part).items()}
+            for each in results
+        ],
+        "rules": _plain(total(results, lambda report: report.rules)),
+        "rulesNeverExercised": unexercised(results),
+        "goalsMissing": missing_goals(results),
+        "properties": {
+            "judged": dict(JUDGED),
+            "notJudged": not_judged(),
+        },
+        "exceptions": dict(EXCEPTIONS),
+        "notCompared": [
+            {"event": event, "fields": list(each.fields), "reason": each.reason}
+            for each in NOT_COMPARED
+            for event in each.events
+        ],
+    }
+
+
+def _plain(value: object) -> Json:
+    return to_builtins(value, order="deterministic")
+
+
+# For people.
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +250,11 @@ def _findings(result: RunResult, wanted: Wanted) -> Iterator[_Line]:
 
 
 def _open(results: Sequence[RunResult]) -> Iterator[_Line]:
-    reports = [result.report for result in results]
-    counts = (
-        ("open: the reference does not cover yet", total(report.not_covered for report in reports)),
-        ("skipped", total(report.skipped for report in reports)),
-        ("fields that are not known", total(report.unknown for report in reports)),
+    yield from _counted(
+        "open: the reference does not cover yet", total(results, lambda report: report.not_covered)
     )
-    for title, counter in counts:
-        yield from _counted(title, counter)
+    yield from _counted("skipped", total(results, lambda report: report.skipped))
+    yield from _counted("fields that are not known", total(results, lambda report: report.unknown))
 
 
 def _counted(title: str, counter: Counter[str]) -> Iterator[_Line]:
@@ -198,7 +265,7 @@ def _counted(title: str, counter: Counter[str]) -> Iterator[_Line]:
 
 
 def _exceptions(results: Sequence[RunResult], wanted: Wanted) -> Iterator[_Line]:
-    counter = total(result.report.exceptions for result in results)
+    counter = total(results, lambda report: report.exceptions)
     if wanted.verbose:
         yield _Line("exceptions, which follow no rule:")
         for name, count in sorted(counter.items()):
@@ -219,16 +286,14 @@ def _exceptions(results: Sequence[RunResult], wanted: Wanted) -> Iterator[_Line]
 
 
 def _properties() -> Iterator[_Line]:
-    properties = spec.load().properties.values()
-    yield _Line("properties judged on the recording:")
-    for each in properties:
-        if each.name in JUDGED:
-            yield _Line(f"{each.id} {each.name}: {JUDGED[each.name]}", 2)
-    yield _Line("properties that a recording cannot show:")
-    reasons = not_judged()
-    for each in properties:
-        if each.id in reasons:
-            yield _Line(f"{each.id} {each.name}: {reasons[each.id]}", 2)
+    for title, texts in (
+        ("properties judged on the recording:", JUDGED),
+        ("properties that a recording cannot show:", not_judged()),
+    ):
+        yield _Line(title)
+        for each in spec.load().properties.values():
+            if each.name in texts:
+                yield _Line(f"{each.id} {each.name}: {texts[each.name]}", 2)
 
 
 # Rules.
@@ -236,7 +301,7 @@ def _properties() -> Iterator[_Line]:
 
 def _rules(results: Sequence[RunResult]) -> Iterator[_Line]:
     yield _Line("rules exercised by production, in steps that agree:")
-    for rule, count in sorted(rule_counts(results).items()):
+    for rule, count in sorted(total(results, lambda report: report.rules).items()):
         yield _Line(f"{rule:<32}{count:>10,} {'time' if count == 1 else 'times'}", 2)
 
 
@@ -248,26 +313,22 @@ def _never(results: Iterable[RunResult]) -> Iterator[_Line]:
 
 
 def _summary(results: Sequence[RunResult]) -> Iterator[_Line]:
-    events = sum(result.report.recorded for result in results)
-    compared = sum(result.report.compared.total() for result in results)
-    left = sum(result.report.not_compared for result in results)
-    differences = sum(len(result.report.differences) for result in results)
+    reports = [result.report for result in results]
+    left = sum(report.not_compared for report in reports)
     violations = sum(len(result.violations) for result in results)
     hazards = sum(len(result.judgement.findings) for result in results) - violations
     parts = [
         _number(len(results), "run"),
-        _number(events, "event"),
-        f"{compared:,} compared",
+        _number(sum(report.recorded for report in reports), "event"),
+        f"{sum(report.compared.total() for report in reports):,} compared",
         *([f"{left:,} NOT compared"] if left else []),
-        _number(differences, "difference"),
+        _number(sum(len(report.differences) for report in reports), "difference"),
         _number(violations, "finding"),
+        *([_number(hazards, "hazard")] if hazards else []),
     ]
-    parts += [_number(hazards, "hazard")] if hazards else []
     text = f"{len(JUDGED)} properties judged; {', '.join(parts)}"
     missing = missing_goals(results)
-    if missing:
-        text += f"; never reached: {', '.join(missing)}"
-    yield _Line(text)
+    yield _Line(text + (f"; never reached: {', '.join(missing)}" if missing else ""))
 
 
 def _number(count: int, what: str) -> str:
