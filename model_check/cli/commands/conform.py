@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from kraftcheck.evidence.recordings.conform_report import Wanted, as_json, as_text, exit_status
@@ -16,10 +14,10 @@ from kraftcheck.evidence.recordings.outcome import RunResult
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import find_runs, read
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.support import signals
 from kraftcheck.support.arguments import cores, whole_number
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
 from kraftcheck.support.outputs import versioned
+from kraftcheck.support.parallel import processes
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.variants import add_protocol_options, read_protocol
@@ -89,20 +87,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _results(folders: Sequence[Path], protocol: Protocol, tell: Callable[[str], None]) -> list[RunResult]:
     """The results of the runs in ``folders``, in order; of several runs one on each core at a time."""
-    processes = min(cores(), len(folders))
-    if processes == 1:
+    count = min(cores(), len(folders))
+    if count == 1:
         return [_result(folder, protocol, tell) for folder in folders]
     results = []
-    context = get_context("forkserver")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=signals.ignore) as pool:
-        try:
-            for number, result in enumerate(pool.map(partial(_result, protocol=protocol), folders), 1):
-                results.append(result)
-                tell(f"{number:,} of {len(folders):,} runs")
-        except BaseException:
-            for process in active_children():
-                process.terminate()
-            raise
+    with processes(count) as pool:
+        for number, result in enumerate(pool.map(partial(_result, protocol=protocol), folders), 1):
+            results.append(result)
+            tell(f"{number:,} of {len(folders):,} runs")
     return results
 
 
