@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.query import broker_forms
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import cover
 from kraftcheck.query.decision_table import Decision, DecisionTable, decide, rows
 from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.reference.protocol import KAFKA, PRESETS
-from kraftcheck.systems.variants import read_protocol
+from kraftcheck.systems.brokers.switches import SWITCHES as BROKER_SWITCHES
+from kraftcheck.systems.kraft.switches import SWITCHES
 from tests.query.transcripts import cases, name_of
 
 
@@ -57,10 +57,10 @@ def decisions(head: str) -> list[tuple[Conditions, Decision]]:
     name, form, *settings = head.split()
     if form in BROKER_TABLES:
         table: DecisionTable[Any] = BROKER_TABLES[form][name]
-        found = decide(table, broker_forms.read_protocol(form, settings))
+        found = decide(table, BROKER_SWITCHES.read(form, settings))
     else:
         table = TABLES[name]
-        found = decide(table, read_protocol(form, settings))
+        found = decide(table, SWITCHES.read(form, settings))
     return [(dict(zip(table.columns, cell, strict=True)), each) for cell, each in found.items()]
 
 

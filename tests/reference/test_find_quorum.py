@@ -10,7 +10,7 @@ from kraftcheck.reference.messages import FindQuorumResponse
 from kraftcheck.reference.protocol import KAFKA, KIP595, KIP853, Protocol, ZombieLeader
 from kraftcheck.reference.voters import VoterSet, static_voters
 from kraftcheck.systems.kraft.text import parse_replica
-from kraftcheck.systems.variants import choices
+from kraftcheck.systems.switches import choices
 from tests.reference.asking import Case, ask, check, pieces, response, table
 
 LEADER = "leader id=1 epoch=5 log=2@4,2@5"

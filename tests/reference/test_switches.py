@@ -12,8 +12,8 @@ from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.transitions import role_name
+from kraftcheck.systems.kraft.switches import SWITCHES
 from kraftcheck.systems.kraft.text import describe_effect
-from kraftcheck.systems.variants import with_switches
 from tests.reference.asking import ask
 
 LEADER = "leader id=1 voters=1,2,3 epoch=5 log=2@2,1@3,2@5"
@@ -146,7 +146,7 @@ def shown(outcome: Outcome) -> str:
 
 
 def last(case: Case, switches: dict[str, object]) -> str:
-    protocol = with_switches("kafka", switches, "test")
+    protocol = SWITCHES.protocol("kafka", switches, "test")
     replica: str | Replica = case.replica
     for event in case.events.split(" | "):
         outcome = ask(replica, event, protocol)

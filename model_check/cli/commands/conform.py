@@ -23,7 +23,7 @@ from kraftcheck.support.files import require_file_can_be_written, write_atomical
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
-from kraftcheck.systems.variants import add_protocol_options, read_protocol
+from kraftcheck.systems.kraft.switches import SWITCHES, add_protocol_options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare and judge the runs.
 
     Exit status: see :func:`kraftcheck.evidence.recordings.report.exit_status`."""
-    protocol = read_protocol(arguments.protocol, arguments.settings)
+    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
     require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
     with progress(quiet=arguments.json) as tell:

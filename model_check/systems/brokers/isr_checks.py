@@ -19,7 +19,6 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.step import step as run
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.controller_step import ControllerStep, Key, key_of, partitions_of
 
 IsrRequest = IsrChangeRequest | AlterPartitionRequest
@@ -28,9 +27,9 @@ IsrRequest = IsrChangeRequest | AlterPartitionRequest
 def violations(step: ControllerStep) -> Iterator[str]:
     """The violations of a step that handles a request for ISRs, or a write of a legacy broker."""
     if not _is_changed_by_leader(step):
-        yield names.ISR_BY_LEADER_ONLY
+        yield "IsrChangedByLeaderOnly"
     if not _has_rejected_no_effect(step):
-        yield names.REJECTED_HAS_NO_EFFECT
+        yield "RejectedIsrChangeHasNoEffect"
 
 
 def _is_changed_by_leader(step: ControllerStep) -> bool:

@@ -31,7 +31,7 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import Protocol, VoterKeys
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
-from kraftcheck.systems.kraft import assignments, membership, names
+from kraftcheck.systems.kraft import assignments, membership
 from kraftcheck.systems.kraft.node import Execution
 
 
@@ -69,16 +69,16 @@ def _batch_violations(
     """S-24, S-27, S-38 and P-9 of a batch that a leader appends to a log with ``batches``."""
     if membership.opens_epoch(batch):
         if not _opens_as_due(before, batches, batch, starts=event is None):
-            yield names.CHANGE_AS_ASKED
+            yield "VoterChangeIsAsAsked"
         if not _changes_keys(before, batches, batch):
             return
     elif _is_of_voters(batch):
         if not _is_as_asked(before, batches, batch, event) or _names_twice(protocol, batch):
-            yield names.CHANGE_AS_ASKED
+            yield "VoterChangeIsAsAsked"
     elif not assignments.is_in(batch):
         return
     if not _entrants_are_ready(before, batches, batch, event):
-        yield names.ADDED_VOTER_IS_READY
+        yield "AddedVoterIsReady"
     yield from _change_violations(before, batches, batch, committed)
 
 
@@ -165,9 +165,9 @@ def _change_violations(
     ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == change.epoch]
     known = committed is not None and any(end <= committed for end in ends)
     if not known and not upgrades:
-        yield names.CHANGE_NEEDS_COMMIT
+        yield "VoterChangeNeedsOwnEpochCommit"
     if any(end > (committed or 0) for end, _, _ in history[1:]):
-        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+        yield "VoterChangeAcknowledgedWhenCommitted"
 
 
 def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
@@ -244,7 +244,7 @@ def _accepted_violations(event: Append, offset: int, execution: Execution) -> It
     batches = [effect.batch for effect in execution.effects if isinstance(effect, AppendBatch)]
     last = next((batch for batch in batches if batch.base_offset <= offset < batch.end_offset), None)
     if batches and (last is None or last.records[offset - last.base_offset] != Value(event.values[-1])):
-        yield names.APPEND_IS_COMMITTED
+        yield "AcknowledgedAppendIsCommitted"
 
 
 # UpdateRaftVoter.
@@ -257,9 +257,9 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
     Other checks judge the appended records. A refused update leaves no trace.
     """
     if any(_changes_nothing(execution.replica, effect) for effect in execution.effects):
-        yield names.CHANGE_AS_ASKED
+        yield "VoterChangeIsAsAsked"
     if any(_joins_unasked(execution.replica, effect) for effect in execution.effects):
-        yield names.CHANGE_AS_ASKED
+        yield "VoterChangeIsAsAsked"
     request = event.request if isinstance(event, RequestReceived) else None
     after = execution.replica.role
     if not isinstance(request, UpdateRaftVoterRequest):
@@ -276,7 +276,7 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
     if accepted and version < 1:
         noted = {entry for entry in noted if entry.key.id != request.voter.id} | {told_entry(request)}
     if appended != (accepted and version >= 1) or set(after.reported) != noted:
-        yield names.CHANGE_AS_ASKED
+        yield "VoterChangeIsAsAsked"
 
 
 def _accepts(response: object) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from kraftcheck.reference.protocol import Protocol, VoterChanges
 from kraftcheck.reference.voters import majority
-from kraftcheck.systems.kraft import names
-from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.spec.model import Judged
+from kraftcheck.systems.kraft.scenario import NAMES, KRaftScenario
 
 
 def check(scenario: KRaftScenario, protocols: Sequence[Protocol]) -> None:
@@ -140,14 +140,14 @@ def _check_clocks(scenario: KRaftScenario) -> None:
 
 
 #: The properties about a leader that is in office from the beginning.
-FROM_LEADER_ON = (names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY)
+FROM_LEADER_ON = ("ReturningReplicaDeposesNobody", "RemovedVoterDisturbsNobody")
 
 
 def requested(scenario: KRaftScenario, cut: frozenset[tuple[int, int]]) -> tuple[str, ...]:
     """The properties that are judged in every state and step. Raises InputError."""
     check = scenario.check
     for entry in check.eventually:
-        if entry.property == names.FAST_HAND_OVER and "fetch" in scenario.all_timers:
+        if entry.property == "GracefulHandOverIsFast" and "fetch" in scenario.all_timers:
             raise scenario.error(
                 f"check.eventually: {entry.property} says that no replica waits for a fetch timer; leave "
                 "'fetch' out of environment.timers"
@@ -166,9 +166,10 @@ def _check_premises(
     scenario: KRaftScenario, judged: tuple[str, ...], cut: frozenset[tuple[int, int]]
 ) -> None:
     """S-36 and L-5 are about a leader in good health, which must be there from the beginning."""
-    if not scenario.admin.describes and set(names.DESCRIPTIONS) & set(judged):
+    descriptions = NAMES.judged("descriptions")
+    if not scenario.admin.describes and set(descriptions) & set(judged):
         raise scenario.error(
-            f"check: {', '.join(names.DESCRIPTIONS)} speak of DescribeQuorum; they need admin.describes"
+            f"check: {', '.join(descriptions)} speak of DescribeQuorum; they need admin.describes"
         )
     for name in FROM_LEADER_ON:
         if name in judged and not _begins_with_healthy_leader(scenario, cut):
@@ -182,9 +183,9 @@ def _check_premises(
         if int(word) in view and int(word) not in scenario.replicas.voters
     ]
     removed += [step for step in scenario.admin.steps if step.startswith("remove ")]
-    if names.REMOVED_VOTER_DISTURBS_NOBODY in judged and not removed:
+    if "RemovedVoterDisturbsNobody" in judged and not removed:
         raise scenario.error(
-            f"check: '{names.REMOVED_VOTER_DISTURBS_NOBODY}' speaks of a removed voter; replicas.views "
+            "check: 'RemovedVoterDisturbsNobody' speaks of a removed voter; replicas.views "
             "must give an observer that still believes to be a voter, or admin.steps remove one"
         )
 
@@ -207,5 +208,5 @@ def _begins_with_healthy_leader(scenario: KRaftScenario, cut: frozenset[tuple[in
 def _always(scenario: KRaftScenario) -> tuple[str, ...]:
     """The properties that are judged unless the scenario excludes them."""
     changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
-    described = names.DESCRIPTIONS if scenario.admin.describes else ()
-    return (names.ALWAYS + names.VOTER_CHANGES if changing else names.ALWAYS) + described
+    where: list[Judged] = ["always", "voter-changes"] if changing else ["always"]
+    return NAMES.judged(*where, *(("descriptions",) if scenario.admin.describes else ()))

@@ -21,7 +21,7 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import Protocol, QuorumDescription
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.kraft.clock import OBSERVER_SESSION_MS, READY_WITHIN_MS, Clock, is_silent
 from kraftcheck.systems.kraft.membership import Origin
 
@@ -42,15 +42,15 @@ def violations(
     answer = answer_to(event, effects)
     if answer is not None:
         if not _is_as_it_should(protocol, before, event, answer, clock):
-            found.append(names.DESCRIPTION_IS_THE_LEADERS)
+            found.append("DescriptionIsTheLeaders")
         if (
             clock is not None
             and not answer.partition_error
             and not _times_are_true(protocol, before, answer, clock)
         ):
-            found.append(names.DESCRIBE_TIMES_MONOTONE)
+            found.append("DescribeTimesMonotone")
     elif is_asked(event):
-        found.append(names.DESCRIPTION_IS_THE_LEADERS)
+        found.append("DescriptionIsTheLeaders")
     return tuple(dict.fromkeys(found))
 
 
@@ -59,13 +59,13 @@ def goals(before: Replica, event: Event, effects: tuple[Effect, ...]) -> Iterato
     answer = answer_to(event, effects)
     if answer is None or answer.partition_error:
         return
-    yield names.GOAL_QUORUM_DESCRIBED
+    yield "GoalQuorumDescribed"
     for told in (*answer.voters, *answer.observers):
         times = (told.last_fetch_time, told.last_caught_up_time)
         if None not in times and times[0] != times[1]:
-            yield names.GOAL_TOLD_LAGGING
+            yield "GoalToldLagging"
     if isinstance(before.role, Leader) and len(answer.observers) < len(before.role.observers):
-        yield names.GOAL_OBSERVER_FORGOTTEN
+        yield "GoalObserverForgotten"
 
 
 def is_asked(event: Event) -> bool:
@@ -97,7 +97,7 @@ def _moved_back(before: Replica, after: Replica) -> Iterator[str]:
             continue
         fell = _is_before(entry.last_fetch_time, old.last_fetch_time)
         if fell or _is_before(entry.last_caught_up_time, old.last_caught_up_time):
-            yield names.DESCRIBE_TIMES_MONOTONE
+            yield "DescribeTimesMonotone"
 
 
 def _added_silent(before: Replica, effects: tuple[Effect, ...], clock: Clock) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _added_silent(before: Replica, effects: tuple[Effect, ...], clock: Clock) ->
         sets = [entry.voters for entry in records if isinstance(entry, Voters)]
         fetches = [clock.of(key) for voters in sets for key in membership.added(old, voters)]
         if any(known is None or clock.now - known.last >= READY_WITHIN_MS for known in fetches):
-            yield names.ADDED_VOTER_IS_READY
+            yield "AddedVoterIsReady"
 
 
 def _is_before(new: int | None, old: int | None) -> bool:

@@ -20,7 +20,7 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kind import Run
-from kraftcheck.systems.kraft import assignments, membership, names
+from kraftcheck.systems.kraft import assignments, membership
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.text.event import message_words
@@ -231,19 +231,19 @@ def _pre_votes(case: _Case) -> Iterable[object]:
 
 #: The parts of a case for each of which there is a sentence.
 _FOUND: Mapping[str, Callable[[_Case], Iterable[object]]] = {
-    names.STABLE_LEADERSHIP: _disturbing,
-    names.REMOVED_VOTER_DISTURBS_NOBODY: _disturbing,
-    names.CANDIDATE_FROM_PROSPECTIVE: lambda case: (
+    "ReturningReplicaDeposesNobody": _disturbing,
+    "RemovedVoterDisturbsNobody": _disturbing,
+    "CandidateOnlyFromProspective": lambda case: (
         each for each in case.transitions if each.target == "Candidate"
     ),
-    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: lambda case: (
+    "NoTruncationBelowHighWatermark": lambda case: (
         effect for effect in case.run.effects if isinstance(effect, Truncate)
     ),
-    names.VOTE_COMPARES_EPOCH_FIRST: partial(_requested, kind=VoteRequest),
-    names.FETCHING_FOLLOWER_REJECTS: partial(_requested, kind=VoteRequest),
-    names.OBSERVERS_DO_NOT_COUNT: partial(_requested, kind=FetchRequest),
-    names.PRE_VOTE_CREATES_NO_EPOCH: _pre_votes,
-    names.PRE_VOTE_HAS_NO_EFFECT: lambda case: (
+    "VoteComparesEpochFirst": partial(_requested, kind=VoteRequest),
+    "FetchingFollowerRejectsPreVote": partial(_requested, kind=VoteRequest),
+    "ObserversDoNotCount": partial(_requested, kind=FetchRequest),
+    "PreVoteCreatesNoEpoch": _pre_votes,
+    "PreVoteGrantHasNoEffect": lambda case: (
         each for each in case.replies if isinstance(each, VoteResponse) and each.granted
     ),
 }
@@ -261,66 +261,64 @@ _CHANGE = (
 #: By property a sentence, or a function that gives the sentences. There is none about the state of a replica
 #: that does not run.
 SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
-    names.QUORUM_STATE_IS_ATOMIC: _torn_quorum_state,
-    names.NO_FATAL: "The process of replica {id} exits: {case.node.end}.",
-    names.STABLE_LEADERSHIP: _DISTURBED,
-    names.REMOVED_VOTER_DISTURBS_NOBODY: _DISTURBED,
-    names.TRANSITIONS_LEGAL: _legal,
-    names.CANDIDATE_FROM_PROSPECTIVE: (
+    "QuorumStateIsAtomic": _torn_quorum_state,
+    "NoFatal": "The process of replica {id} exits: {case.node.end}.",
+    "ReturningReplicaDeposesNobody": _DISTURBED,
+    "RemovedVoterDisturbsNobody": _DISTURBED,
+    "TransitionsLegal": _legal,
+    "CandidateOnlyFromProspective": (
         "Replica {id} becomes Candidate of epoch {found.epoch} coming from {found.source}."
     ),
-    names.RESIGNED_LEAVES_ITS_EPOCH: _resigned,
-    names.OBSERVERS_STAND_NO_ELECTION: "Replica {after.id} is no voter, and becomes {case.roles[1]}.",
-    names.EPOCH_MONOTONE: "The epoch of replica {id} goes back from {before.epoch} to {after.epoch}.",
-    names.LOG_EPOCHS_MONOTONE: _log_epochs,
-    names.VOTE_KEPT: _vote_kept,
-    names.HIGH_WATERMARK_MONOTONE: (
+    "ResignedLeavesItsEpoch": _resigned,
+    "ObserversStandNoElection": "Replica {after.id} is no voter, and becomes {case.roles[1]}.",
+    "EpochMonotone": "The epoch of replica {id} goes back from {before.epoch} to {after.epoch}.",
+    "LogEpochsMonotone": _log_epochs,
+    "VoteKeptWithinEpoch": _vote_kept,
+    "HighWatermarkMonotone": (
         "The high watermark of replica {id} goes back from {before.high_watermark} to {after.high_watermark}."
     ),
-    names.OWN_TAIL_FLUSHED: (
+    "OwnTailCountsWhenFlushed": (
         "Leader {id} counts its own log up to the high watermark {after.high_watermark}, of which only what "
         "is below offset {case.node.disk.flushed} is flushed."
     ),
-    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: (
+    "NoTruncationBelowHighWatermark": (
         "Replica {id} truncates its log to offset {found.offset}, below its high watermark "
         "{before.high_watermark}."
     ),
-    names.VOTE_COMPARES_EPOCH_FIRST: (
+    "VoteComparesEpochFirst": (
         "Replica {id}, whose log ends at offset {before.log.end_offset} of epoch {before.log.last_epoch}, "
         "grants its vote to replica {found.candidate.id}, whose log ends at offset {found.end_offset} of "
         "epoch {found.last_epoch}."
     ),
-    names.PRE_VOTE_CREATES_NO_EPOCH: "Replica {id} sends a pre-vote for epoch {found.epoch}, which is new.",
-    names.PRE_VOTE_HAS_NO_EFFECT: (
-        "Replica {id} changes its state or restarts a timer in granting a pre-vote."
-    ),
-    names.FETCHING_FOLLOWER_REJECTS: (
+    "PreVoteCreatesNoEpoch": "Replica {id} sends a pre-vote for epoch {found.epoch}, which is new.",
+    "PreVoteGrantHasNoEffect": ("Replica {id} changes its state or restarts a timer in granting a pre-vote."),
+    "FetchingFollowerRejectsPreVote": (
         "Replica {before.id}, a {case.roles[0]} in touch with its quorum, grants the pre-vote of replica "
         "{found.candidate.id}."
     ),
-    names.OBSERVERS_DO_NOT_COUNT: (
+    "ObserversDoNotCount": (
         "Replica {found.replica.id} is no voter, but its Fetch moves the high watermark of Leader {id} or "
         "counts for check-quorum."
     ),
-    names.CHECK_QUORUM_NEEDS_MAJORITY: _too_few_heard,
-    names.RESIGNED_KEEPS_NOBODY_WAITING: _kept_waiting,
-    names.SNAPSHOT_IS_COMMITTED: _snapshot,
-    names.ONE_CHANGE_AT_A_TIME: _VOTERS_OF_THE_LOG,
-    names.VOTER_SET_NOT_EMPTY: _VOTERS_OF_THE_LOG,
-    names.KRAFT_VERSION_MONOTONE: _VOTERS_OF_THE_LOG,
-    names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _VOTERS_OF_THE_LOG,
-    names.ALTER_REACHES_TARGET: _assigned,
-    names.CHANGE_NEEDS_COMMIT: _CHANGE,
-    names.CHANGE_ANSWERED: _unanswered,
-    names.CHANGE_AS_ASKED: _CHANGE,
-    names.ADDED_VOTER_IS_READY: _CHANGE,
-    names.WIPED_REPLICA_IS_ANOTHER: _another,
-    names.APPEND_IS_COMMITTED: (
+    "CheckQuorumNeedsMajority": _too_few_heard,
+    "ResignedKeepsNobodyWaiting": _kept_waiting,
+    "SnapshotIsCommittedPrefix": _snapshot,
+    "OneVoterChangeAtATime": _VOTERS_OF_THE_LOG,
+    "VoterSetNotEmpty": _VOTERS_OF_THE_LOG,
+    "KRaftVersionMonotone": _VOTERS_OF_THE_LOG,
+    "VoterChangeAcknowledgedWhenCommitted": _VOTERS_OF_THE_LOG,
+    "AlterQuorumReachesItsTarget": _assigned,
+    "VoterChangeNeedsOwnEpochCommit": _CHANGE,
+    "VoterChangeIsAnswered": _unanswered,
+    "VoterChangeIsAsAsked": _CHANGE,
+    "AddedVoterIsReady": _CHANGE,
+    "WipedReplicaIsAnother": _another,
+    "AcknowledgedAppendIsCommitted": (
         "Leader {id} promises another offset for an append than that at which it is in its log."
     ),
-    names.VOTERS_OF_THE_LOG: _acts_by,
-    names.REFUSAL_TELLS_COMMITTED_SET: _refused,
-    names.REFUSAL_IS_UP_TO_DATE: _refused,
-    names.DESCRIBE_TIMES_MONOTONE: _described,
-    names.DESCRIPTION_IS_THE_LEADERS: _described,
+    "VotersOfTheLog": _acts_by,
+    "RefusalTellsCommittedSet": _refused,
+    "RefusalIsUpToDate": _refused,
+    "DescribeTimesMonotone": _described,
+    "DescriptionIsTheLeaders": _described,
 }

@@ -11,16 +11,14 @@ from kraftcheck.reference.effects import HighWatermark, LoadSnapshot, Transition
 from kraftcheck.reference.log import Voters
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import VoterSet
-from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.kraft.node import Execution
 
 
 def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
     """The names of the goals that are reached, those called after transitions among them."""
     taken = [
-        names.transition_goal(effect.source, effect.target)
-        for effect in execution.effects
-        if type(effect) is Transition
+        f"{effect.source}->{effect.target}" for effect in execution.effects if type(effect) is Transition
     ]
     return tuple(dict.fromkeys((*taken, *_of_voters(before, execution))))
 
@@ -29,20 +27,20 @@ def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:
     known = membership.in_force(membership.own_origin(before), before.log)
     for effect in execution.effects:
         if type(effect) is LoadSnapshot:
-            yield names.GOAL_SNAPSHOT_LOADED
+            yield "GoalSnapshotLoaded"
             if effect.snapshot.voters not in (None, known):
-                yield names.GOAL_VOTERS_FROM_SNAPSHOT
+                yield "GoalVotersFromSnapshot"
         elif type(effect) is Truncate and _is_in(before, known):
             if not _is_in(before, membership.in_force(membership.own_origin(before), execution.replica.log)):
-                yield names.GOAL_VOTER_OBSERVES_AGAIN
+                yield "GoalVoterObservesAgain"
         elif type(effect) is Transition and effect.target == "Leader":
             if _knows_voters_from_snapshot(before):
-                yield names.GOAL_LEADS_BY_SNAPSHOT
+                yield "GoalLeadsByVotersOfSnapshot"
         elif type(effect) is HighWatermark:
             yield from _commit_goals(before, execution, effect.offset)
     loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
     if loading and _has_other_leader(before, execution.replica):
-        yield names.GOAL_DOWNLOAD_ABANDONED
+        yield "GoalDownloadAbandoned"
 
 
 def _is_in(replica: Replica, voters: VoterSet) -> bool:
@@ -71,7 +69,7 @@ def _commit_goals(before: Replica, execution: Execution, committed: int) -> Iter
             isinstance(before.role, Leader) and before.role.change is None and batch in before.log.batches
         )
         if timed_out and batch.epoch == before.epoch and not membership.opens_epoch(batch):
-            yield names.GOAL_CHANGE_OUTLIVES_TIMEOUT
+            yield "GoalVoterChangeOutlivesTimeout"
         voters = next(entry.voters for entry in reversed(batch.records) if isinstance(entry, Voters))
         if before.auto_join and before.key in voters.keys and before.key not in before.bootstrap_voters.keys:
-            yield names.GOAL_AUTO_JOINED
+            yield "GoalAutoJoined"

@@ -13,7 +13,7 @@ from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.log import KRaftVersion, Snapshot, Voters
 from kraftcheck.reference.types import Ascending, Epoch, LogStart, ReplicaId
 from kraftcheck.reference.voters import ReplicaKey, VoterSet, static_voters
-from kraftcheck.systems.kraft import assignments, membership, names
+from kraftcheck.systems.kraft import assignments, membership
 from kraftcheck.systems.kraft.labels import (
     Acknowledged,
     Altered,
@@ -63,14 +63,14 @@ def record(history: History, label: Label) -> Recorded:
         return _record_committed(history, label)
     if isinstance(label, Snapshotted):
         violated = not _is_committed_prefix(history, label.snapshot)
-        return Recorded(history, (names.SNAPSHOT_IS_COMMITTED,) if violated else ())
+        return Recorded(history, ("SnapshotIsCommittedPrefix",) if violated else ())
     if isinstance(label, Acknowledged):
         violated = not _may_acknowledge(history, label)
-        return Recorded(history, (names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,) if violated else ())
+        return Recorded(history, ("VoterChangeAcknowledgedWhenCommitted",) if violated else ())
     if isinstance(label, Altered):
         assert history.origin is not None
         violated = not assignments.has_named(history.origin, history.committed, label.target)
-        return Recorded(history, (names.ALTER_REACHES_TARGET,) if violated else ())
+        return Recorded(history, ("AlterQuorumReachesItsTarget",) if violated else ())
     if isinstance(label, Refused):
         return _record_refused(history, label)
     if isinstance(label, Wiped):
@@ -97,12 +97,12 @@ def _record_truncated(history: History, label: Truncated) -> Recorded:
     committed = membership.from_offset(history.committed, start)
     held = label.before[: len(committed)]
     agree = next((n for n, batch in enumerate(held) if batch != committed[n]), len(held))
-    goals: tuple[str, ...] = (names.GOAL_TRUNCATED,)
+    goals: tuple[str, ...] = ("GoalDivergenceTruncated",)
     cut = [batch for batch in label.before[label.kept :] if not membership.opens_epoch(batch)]
     if any(membership.has_voters(batch) or assignments.is_in(batch) for batch in cut):
-        goals += (names.GOAL_CHANGE_REVERTED,)
+        goals += ("GoalVoterChangeReverted",)
     violated = label.kept < agree
-    return Recorded(history, (names.TRUNCATION_KEEPS_COMMITTED,) if violated else (), goals)
+    return Recorded(history, ("TruncationKeepsCommonPrefix",) if violated else (), goals)
 
 
 def _record_elected(history: History, label: Elected) -> Recorded:
@@ -110,13 +110,13 @@ def _record_elected(history: History, label: Elected) -> Recorded:
     for epoch, leader in history.leaders:
         if epoch == label.epoch:
             same = leader == label.replica
-            violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN if same else names.SINGLE_LEADER)
+            violations.append("NoReturnAfterLeading" if same else "SingleLeaderPerEpoch")
     if history.leaders:
-        violations += [names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY]
-    goals: tuple[str, ...] = (names.GOAL_LEADER_ELECTED,)
+        violations += ["ReturningReplicaDeposesNobody", "RemovedVoterDisturbsNobody"]
+    goals: tuple[str, ...] = ("GoalLeaderElected",)
     sets = committed_sets(history)
     if sets and any(sets[-1].find(leader) is None for _, leader in history.leaders):
-        goals += (names.GOAL_REMOVED_LEADER_REPLACED,)
+        goals += ("GoalRemovedLeaderReplaced",)
     leaders = tuple(sorted({*history.leaders, (label.epoch, label.replica)}))
     return Recorded(replace(history, leaders=leaders), tuple(violations), goals)
 
@@ -128,12 +128,12 @@ def _record_voted(history: History, label: Voted) -> Recorded:
             voter, candidate, label.candidate
         ):
             own = candidate.id == voter
-            violations.append(names.SELF_VOTE_SURVIVES if own else names.VOTED_ONCE)
-            violations.append(names.VOTED_ONCE)
+            violations.append("SelfVoteSurvivesRestart" if own else "VotedOncePerEpoch")
+            violations.append("VotedOncePerEpoch")
     reborn = any(key.id == label.voter for key, _, _ in history.gone)
     led = (label.epoch, label.voter) in history.leaders
     if led and label.candidate.id != label.voter and not reborn:
-        violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN)
+        violations.append("NoReturnAfterLeading")
     others = tuple(vote for vote in history.votes if vote[0] != label.voter or vote[1] > label.epoch)
     newest = any(vote[0] == label.voter for vote in others)
     vote = (label.voter, label.epoch, label.candidate)
@@ -155,16 +155,16 @@ def _record_committed(history: History, label: Committed) -> Recorded:
     known_end, end = membership.end_of(history.committed), membership.end_of(label.prefix, label.start)
     common = min(len(known), len(label.prefix))
     if known[:common] != label.prefix[:common] or known_end < label.start:
-        violations.append(names.STATE_MACHINE_SAFETY)
+        violations.append("StateMachineSafety")
     committed_epoch, voters = history.committed_epoch, history.voters
     if label.leader_epoch is not None:
         if not label.prefix or label.prefix[-1].epoch != label.leader_epoch:
-            violations.append(names.COMMITS_OWN_EPOCH)
+            violations.append("CommitNeedsOwnEpoch")
         # An old leader only learns of records that were committed before; it may be further behind.
         if end > known_end and not assignments.may_be_in_force(history.committed, label.assignment):
-            violations.append(names.ALTER_REACHES_TARGET)
+            violations.append("AlterQuorumReachesItsTarget")
         if label.leader_epoch > committed_epoch and end < known_end:
-            violations.append(names.HIGH_WATERMARK_MONOTONE)
+            violations.append("HighWatermarkMonotone")
         committed_epoch = max(committed_epoch, label.leader_epoch)
         voters = label.voters if end > known_end else voters
     longer = history.committed
@@ -175,22 +175,22 @@ def _record_committed(history: History, label: Committed) -> Recorded:
 
 
 def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
-    goals = [names.GOAL_COMMITTED]
+    goals = ["GoalRecordCommitted"]
     if membership.values_of(label.prefix):
-        goals.append(names.GOAL_VALUE_COMMITTED)
+        goals.append("GoalValueCommitted")
     sets = committed_sets(history)
     for before, after in pairwise(sets):
         new = membership.added(before, after)
-        goals += [names.GOAL_VOTER_ADDED] if new else []
-        goals += [names.GOAL_VOTER_REMOVED] if membership.removed(before, after) else []
+        goals += ["GoalVoterAdded"] if new else []
+        goals += ["GoalVoterRemoved"] if membership.removed(before, after) else []
         if any(known.id == key.id and known != key for key in new for one in sets for known in one.keys):
-            goals.append(names.GOAL_DISK_REPLACED)
+            goals.append("GoalDiskReplaced")
         if any(entry.key in before.keys and entry not in before.voters for entry in after.voters):
-            goals.append(names.GOAL_VOTER_UPDATED)
+            goals.append("GoalVoterUpdated")
     if history.origin is not None:
         goals += assignments.goals(history.committed)
         finalized = _finalized(history.origin, history.committed)[1]
-        goals += [names.GOAL_KRAFT_VERSION_UPGRADED] if finalized > history.origin.kraft_version else []
+        goals += ["GoalKRaftVersionUpgraded"] if finalized > history.origin.kraft_version else []
     return tuple(dict.fromkeys(goals))
 
 
@@ -198,10 +198,10 @@ def _record_refused(history: History, label: Refused) -> Recorded:
     agree = [_agrees(known, label) for known in committed_sets(history)]
     about_the_request = label.adding == label.has_id
     told = any(agree) and about_the_request
-    violations: tuple[str, ...] = () if told else (names.REFUSAL_TELLS_COMMITTED_SET,)
+    violations: tuple[str, ...] = () if told else ("RefusalTellsCommittedSet",)
     if not agree[-1]:
-        violations += (names.REFUSAL_IS_UP_TO_DATE,)
-    goal = names.GOAL_TOLD_DUPLICATE_VOTER if label.has_id else names.GOAL_TOLD_VOTER_NOT_FOUND
+        violations += ("RefusalIsUpToDate",)
+    goal = "GoalToldDuplicateVoter" if label.has_id else "GoalToldVoterNotFound"
     return Recorded(history, violations, (goal,))
 
 

@@ -12,14 +12,14 @@ from kraftcheck.reference.log import Batch, LeaderChange, Log
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import given_states, membership, names
+from kraftcheck.systems.kraft import given_states, membership
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Voted
 from kraftcheck.systems.kraft.node import Ended, Node, execute
 from kraftcheck.systems.kraft.outcomes import crash_matters, restart, steps
 from kraftcheck.systems.kraft.reductions import without_unread_fields
-from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.scenario import NAMES, KRaftScenario
 from kraftcheck.systems.kraft.step import Action, Step
 from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -106,7 +106,7 @@ def history_before(scenario: KRaftScenario, identities: list[Replica]) -> Histor
             labels.append(Voted(replica.id, replica.epoch, voted))
         for label in labels:
             recorded = record(history, label)
-            if set(recorded.violations) & set(names.ALWAYS):
+            if set(recorded.violations) & set(NAMES.judged("always")):
                 raise scenario.error(f"the initial states contradict {', '.join(recorded.violations)}")
             history = cast(History, recorded.history)
     return history
@@ -132,7 +132,7 @@ def after_first_polls(
         goals.update(outcome.goals if counts else ())
         violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
         if not _begins_as_formatted(scenario, replica, cast(Node, outcome.local)):
-            violations.add(names.VOTERS_OF_THE_LOG)
+            violations.add("VotersOfTheLog")
         for label in outcome.labels:
             recorded = record(history, cast(Label, label))
             goals.update(recorded.goals if counts else ())

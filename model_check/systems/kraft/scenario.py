@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.spec import load
 from kraftcheck.support.closest import did_you_mean, one_of
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable
 from kraftcheck.support.validation import spelled
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kraft.names import NAMES
+from kraftcheck.systems.properties import PropertyNames
 from kraftcheck.systems.scenario import Budget, Listed, Scenario, Table
 
 ReplicaId = Annotated[int, Field(ge=0, le=99)]
@@ -30,6 +31,8 @@ AdminStep = Annotated[
         "a step: 'add 4', 'remove 3', 'remove 3/d3-2', 'upgrade kraft.version', 'alter 4,5,6', ...",
     ),
 ]
+#: The names that scenarios of replicas may use; each legal transition is a goal.
+NAMES = PropertyNames("replicas", lambda: {row.goal for row in load().transitions})
 #: Properties of states and steps.
 Named = Listed[Annotated[str, AfterValidator(NAMES.of_states)]]
 

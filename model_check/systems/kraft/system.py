@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal, SymmetryError
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Send
 from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
@@ -22,10 +22,10 @@ from kraftcheck.reference.messages import (
     UpdateRaftVoterRequest,
 )
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica
+from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, Resigned
 from kraftcheck.reference.types import INT32
 from kraftcheck.systems.kraft import clock as clocks
-from kraftcheck.systems.kraft import description_checks, invariants, outcomes
+from kraftcheck.systems.kraft import description_checks, invariants, outcomes, rebuilding
 from kraftcheck.systems.kraft import history as histories
 from kraftcheck.systems.kraft.environment import Environment, Offer, offers
 from kraftcheck.systems.kraft.history import History
@@ -33,6 +33,7 @@ from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
 from kraftcheck.systems.kraft.node import Ended, Node, execute
+from kraftcheck.systems.kraft.rebuilding import Ids
 from kraftcheck.systems.kraft.step import Action, Also, Step
 from kraftcheck.systems.kraft.wiring import Wiring
 
@@ -47,6 +48,9 @@ class Bounds:
 #: A follower sends this when its timer for its own entry in the voter set is over. Between two steps it
 #: always awaits an answer of its leader, so that the timer matters only in the poll after such an answer.
 _OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
+
+#: Why the replicas of a leader that resigns are not interchangeable.
+SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
 
 #: A node that has left the bounds, where ``absorbs`` keeps such steps.
 BEYOND = Node(None, Disk(), Ended.OUTSIDE)
@@ -97,6 +101,7 @@ class KRaftSystem:
         self.bounds = bounds
         self.absorbs = absorbs
         self.permutations: tuple[tuple[int, ...], ...] = ()
+        self._renamings: tuple[Ids, ...] = ()
         self._initial_messages = initial_messages
         self._initial_history = initial_history or History()
         self.voters = voters
@@ -214,9 +219,19 @@ class KRaftSystem:
         action = Action(offer.kind, self.identities[component].id, offer.about)
         return self._steps(component, node, offer.event, action, offer.costs)
 
-    def judge_nothing(self) -> None:
-        """Leave safety properties out: no step and no state violates anything."""
-        self.properties, self.goals, self.invariants, self._judged = (), (), (), frozenset()
+    def unjudged(self) -> KRaftSystem:
+        """The same system without safety properties: no step and no state violates anything."""
+        other = copy.copy(self)
+        other.properties, other.goals, other.invariants, other._judged = (), (), (), frozenset()
+        return other
+
+    def renaming(self, renamings: Sequence[Ids]) -> KRaftSystem:
+        """The same system up to these permutations of replicas, the identity first."""
+        other = copy.copy(self)
+        component = self.wiring.component
+        other._renamings = tuple(renamings)
+        other.permutations = tuple(tuple(component(ids[each]) for each in self.places) for ids in renamings)
+        return other
 
     def begin(self, state: GlobalState) -> None:
         """Begin in ``state``."""
@@ -247,7 +262,11 @@ class KRaftSystem:
         return found
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:
-        """``outcome`` with the violations that this scenario judges."""
+        """``outcome`` with the violations that this scenario judges. Raises SymmetryError where a step
+        distinguishes replicas that are interchangeable.
+        """
+        if self._renamings:
+            _require_no_order(self.places[component], cast(Node, outcome.local).replica)
         if self.absorbs and not self.within(component, outcome.local):
             return Outcome(outcome.action, BEYOND, costs=outcome.costs)
         kept = tuple(name for name in outcome.violations if name in self._judged)
@@ -294,14 +313,20 @@ class KRaftSystem:
         return None if self.wiring.wipe is not None else expiry(cast(InFlight, message))
 
     def renamed(self, permutation: int, value: Hashable) -> Hashable:
-        """``value``: there is only the identity; others are in :mod:`kraftcheck.systems.kraft.symmetry`."""
-        return value
+        """``value`` (a node, message, label or history) under a permutation, given by its number."""
+        return cast(Hashable, rebuilding.renamed(value, self._renamings[permutation]))
 
     def record(self, history: Hashable, label: Hashable) -> Recorded:
         """See :func:`kraftcheck.systems.kraft.history.record`."""
         recorded = histories.record(cast(History, history), cast(Label, label))
         kept = tuple(name for name in recorded.violations if name in self._judged)
         return Recorded(recorded.history, kept, recorded.goals)
+
+
+def _require_no_order(id: int, replica: Replica | None) -> None:
+    role = None if replica is None else replica.role
+    if isinstance(role, Resigned) and len(role.preferred_successors) > 1:
+        raise SymmetryError(f"replica {id} resigns, and {SUCCESSORS}")
 
 
 def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step:

@@ -32,7 +32,7 @@ from kraftcheck.reference.replica import (
     VoterChange,
 )
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import assignments, change_checks, membership, names
+from kraftcheck.systems.kraft import assignments, change_checks, membership
 from kraftcheck.systems.kraft.administration import first_directory
 from kraftcheck.systems.kraft.node import Execution, Node
 
@@ -48,7 +48,7 @@ def violations(
         # An assignment is effective once it is committed (KIP-595); S-40 covers that.
         other_voters = replica.voters != known and not assigned
         if other_voters or replica.kraft_version != version or list(replica.log.assignments) != assigned:
-            yield names.VOTERS_OF_THE_LOG
+            yield "VotersOfTheLog"
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
     yield from _loading_violations(before, event, execution)
@@ -56,11 +56,11 @@ def violations(
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, event, execution)
         if _is_given_up_too_early(before.role, event, execution):
-            yield names.CHANGE_ANSWERED
+            yield "VoterChangeIsAnswered"
         yield from _unanswered_alterations(before.role, event, execution)
     yield from change_checks.update_violations(before, event, execution)
     if _leads_for_another(before, execution):
-        yield names.WIPED_REPLICA_IS_ANOTHER
+        yield "WipedReplicaIsAnother"
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
 
@@ -70,15 +70,15 @@ def _log_violations(replica: Replica) -> Iterator[str]:
     history = membership.history_of(membership.own_origin(replica), replica.log)
     for (_, old, version), (_, new, later) in pairwise(history):
         if len(old) and not len(new):
-            yield names.VOTER_SET_NOT_EMPTY
+            yield "VoterSetNotEmpty"
         if len(old) and max(len(membership.added(old, new)), len(membership.removed(old, new))) > 1:
-            yield names.ONE_CHANGE_AT_A_TIME
+            yield "OneVoterChangeAtATime"
         if later < max(version, 1):
-            yield names.KRAFT_VERSION_MONOTONE
+            yield "KRaftVersionMonotone"
     yield from assignments.violations(membership.own_origin(replica), replica)
     pending = [end for end, _, _ in history[1:] if end > (replica.high_watermark or 0)]
     if isinstance(replica.role, Leader) and replica.high_watermark is not None and len(pending) > 1:
-        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+        yield "VoterChangeAcknowledgedWhenCommitted"
 
 
 def _snapshot_violations(replica: Replica) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _snapshot_violations(replica: Replica) -> Iterator[str]:
     ends = [snapshot.id.end_offset for snapshot in log.snapshots]
     too_late = committed is not None and ends and max(ends) > committed
     if too_late or log.start_offset > min(ends, default=0):
-        yield names.SNAPSHOT_IS_COMMITTED
+        yield "SnapshotIsCommittedPrefix"
 
 
 def _loading_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _loading_violations(before: Replica, event: Event | None, execution: Executi
     partial = before.role.fetching_snapshot if isinstance(before.role, Follower) else None
     assert isinstance(part, FetchSnapshotResponse)
     if partial is None or (partial.position, partial.position + part.length) != (part.position, part.size):
-        yield names.SNAPSHOT_IS_COMMITTED
+        yield "SnapshotIsCommittedPrefix"
 
 
 def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
     if told != due and not (
         told and isinstance(event, RequestReceived)
     ):  # which may be about another request
-        yield names.CHANGE_ANSWERED
+        yield "VoterChangeIsAnswered"
 
 
 def _unanswered_alterations(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _unanswered_alterations(role: Leader, event: Event, execution: Execution) ->
     if isinstance(event, RequestReceived) and isinstance(event.request, AlterQuorumRequest):
         asked.append((event.source, event.correlation))
     if Counter(asked) != Counter(waiting + told):
-        yield names.CHANGE_ANSWERED
+        yield "VoterChangeIsAnswered"
 
 
 def _asker(waiting: AlteringQuorum) -> tuple[int, int | None]:
@@ -176,11 +176,11 @@ def _identity_violations(before: Replica, event: RequestReceived, execution: Exe
     """S-28: nothing that a replica does counts for the voter whose disk it has lost."""
     request = event.request
     if isinstance(request, FetchRequest) and _counts_for_another(before, request, execution):
-        yield names.WIPED_REPLICA_IS_ANOTHER
+        yield "WipedReplicaIsAnother"
     if isinstance(request, VoteRequest) and request.voter is not None and execution.grants_vote:
         another = not membership.same_voter(request.voter, before.key)
         if another or _is_replaced(before, request):
-            yield names.WIPED_REPLICA_IS_ANOTHER
+            yield "WipedReplicaIsAnother"
 
 
 def _is_replaced(replica: Replica, request: VoteRequest) -> bool:

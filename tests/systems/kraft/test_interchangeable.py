@@ -39,8 +39,7 @@ SCENARIOS = Path(__file__).parents[3] / "docs" / "scenarios.md"
 
 def up_to_renaming(scenario: Scenario) -> KRaftSystem:
     """The system of ``scenario``, in which interchangeable voters are."""
-    system = build(scenario)
-    symmetric(system, scenario)
+    system, _ = symmetric(build(scenario), scenario)
     return system
 
 

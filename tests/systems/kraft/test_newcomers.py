@@ -144,7 +144,7 @@ NO_SCENARIO = [
     (
         "[check]",
         "[protocol]\nset = { state-machin = 'pre996' }\n[check]",
-        "10: protocol: 'state-machin' is no protocol switch; did you mean 'state-machine'?",
+        "10: protocol: there is no switch 'state-machin'; did you mean 'state-machine'?",
     ),
     (
         "goals =",
@@ -243,10 +243,10 @@ def test_of_many_mistakes_the_first_are_told() -> None:
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("mine.toml: 100 mistakes") and lines[-1] == "mine.toml: and 90 more."
     assert len(lines) == 12
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(InputError, match=r"mine\.toml: 30000 mistakes"):
         parse(GOOD + "".join(f"key{number} = 1\n" for number in range(30_000)), "mine.toml")
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,7 @@ SCENARIOS = (
 @cache
 def unbounded(name: str) -> tuple[KRaftSystem, Relative]:
     """The system of a scenario without a bound on epochs, and what stands for its states."""
-    system = build(shipped()[name])
-    system.judge_nothing()
-    system = system.bounded(1000)
+    system = build(shipped()[name]).unjudged().bounded(1000)
     return system, relative_epochs(system)
 
 
@@ -93,8 +91,7 @@ def test_representatives_take_the_same_steps(name: str, seed: int, length: int) 
 
 def test_the_graph_is_that_of_the_naive_search() -> None:
     scenario = changed("leader-always-recoverable", bounds__max_epoch=2, check__goals=[])
-    system = build(scenario, absorbs=True)
-    system.judge_nothing()
+    system = build(scenario, absorbs=True).unjudged()
     represent = relative_epochs(system)
     first = represent(initial_states(system)[0])
     known, todo, edges = {first}, [first], set()

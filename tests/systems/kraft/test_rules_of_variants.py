@@ -12,7 +12,7 @@ from kraftcheck.reference.protocol import PRESETS, Protocol
 from kraftcheck.systems.kraft import node
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import Scenario, shipped
-from kraftcheck.systems.variants import choices
+from kraftcheck.systems.switches import choices
 from tests.systems.kraft.small import changed
 
 RULES = spec.load().rules

@@ -16,17 +16,16 @@ from kraftcheck.evidence.recordings.properties.run import Run, Step
 from kraftcheck.evidence.recordings.recording import Event, Recording
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import names
 
 #: The recorder's own checks: one leader in an epoch, and committed records that never change.
 WATCHED = frozenset(
     {
-        names.SINGLE_LEADER,
-        names.SINGLE_KNOWN_LEADER,
-        names.RECORD_IDENTITY,
-        names.LEADER_COMPLETENESS,
-        names.STATE_MACHINE_SAFETY,
-        names.NO_TRUNCATION_BELOW_HIGH_WATERMARK,
+        "SingleLeaderPerEpoch",
+        "SingleKnownLeaderPerEpoch",
+        "RecordIdentity",
+        "LeaderCompleteness",
+        "StateMachineSafety",
+        "NoTruncationBelowHighWatermark",
     }
 )
 
@@ -40,10 +39,10 @@ def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
     except RecursionError:
         raise InputError(f"{recording.name}: a value in the trace is nested too deeply.") from None
     goals = {
-        names.GOAL_LEADER_ELECTED: bool(run.led),
-        names.GOAL_COMMITTED: run.committed.log is not run.committed.root,
-        names.GOAL_VALUE_COMMITTED: run.committed.value_committed,
-        names.GOAL_TRUNCATED: run.logs.truncated,
+        "GoalLeaderElected": bool(run.led),
+        "GoalRecordCommitted": run.committed.log is not run.committed.root,
+        "GoalValueCommitted": run.committed.value_committed,
+        "GoalDivergenceTruncated": run.logs.truncated,
     }
     return Judgement(run.findings.found, goals, _unexplained(recording, run.findings.found))
 
@@ -205,7 +204,7 @@ def _judge_committed(step: Step) -> None:
         if known > (before.high_watermark or 0):
             if known > replica.log.end:
                 evidence = f"has the high watermark {known}, its log ends at {replica.log.end}"
-                step.violates(names.STATE_MACHINE_SAFETY, evidence)
+                step.violates("StateMachineSafety", evidence)
             _judge_high_watermark(step, before._replace(high_watermark=known, end=replica.log.end))
     for callback in step.event.callbacks:
         _judge_callback(step, callback)
@@ -228,7 +227,7 @@ def _judge_callback(step: Step, callback: Fields) -> None:
         )
         if step.after is not None and known <= last:
             evidence = f"applies offset {last}, its high watermark is {known}"
-            step.violates(names.STATE_MACHINE_SAFETY, evidence)
+            step.violates("StateMachineSafety", evidence)
         values = callback.items("values", [])
         committed.applied(step.replica, base, callback.number("epoch"), values, step.report)
 

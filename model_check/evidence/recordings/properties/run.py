@@ -17,7 +17,6 @@ from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
 from kraftcheck.evidence.recordings.lines import EndLine
 from kraftcheck.evidence.recordings.outcome import Finding
 from kraftcheck.evidence.recordings.recording import Event, Message
-from kraftcheck.systems.kraft import names
 
 
 class Findings:
@@ -158,7 +157,7 @@ class Step:
         if begins and first is not None and first.node == self.replica.id and first.value != leader:
             # Its memory begins anew: after another epoch that it must not have, or on another disk.
             evidence = f"takes {leader} for the leader of epoch {epoch}, which it knew to be {first.value}"
-            self.violates(names.SINGLE_KNOWN_LEADER, evidence)
+            self.violates("SingleKnownLeaderPerEpoch", evidence)
 
     def messages(self, api: str, *, requests: bool) -> Iterator[tuple[Message, Message | None]]:
         """The messages that the step sent, each with the request that it answers."""

@@ -19,7 +19,6 @@ from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.lines import EndLine, StartLine
 from kraftcheck.evidence.recordings.properties.run import Step
 from kraftcheck.evidence.recordings.properties.view import stored
-from kraftcheck.systems.kraft import names
 
 #: The steps of a quorum of one in a single poll: it needs no answer.
 _ALONE = frozenset((role, "Leader") for role in ("Unattached", "Prospective", "Candidate", "Resigned"))
@@ -32,7 +31,7 @@ def find_file(step: Step) -> None:
     replica, found = step.replica, line.persisted
     if found != replica.file_shown:
         evidence = f"finds the quorum-state file {found}, the last state written is {replica.file_shown}"
-        step.violates(names.QUORUM_STATE_IS_ATOMIC, evidence)
+        step.violates("QuorumStateIsAtomic", evidence)
         replica.memory.forget()
     if found is not None:
         replica.file, replica.file_shown = stored(Fields(found, step.event.where)), found
@@ -59,10 +58,10 @@ def judge(step: Step) -> None:
         evidence = (
             f"is in epoch {after.epoch}, its quorum-state file in {'none' if file is None else file.epoch}"
         )
-        step.violates(names.EPOCH_MONOTONE, evidence)
+        step.violates("EpochMonotone", evidence)
     if after.last_epoch > after.epoch:
         evidence = f"has records of epoch {after.last_epoch} in epoch {after.epoch}"
-        step.violates(names.LOG_EPOCHS_MONOTONE, evidence)
+        step.violates("LogEpochsMonotone", evidence)
     step.replica.memory.observe(after, step.event, step.report)
     step.knows_leader(after.epoch, after.leader)
     if after.role == "Leader" and not (before is not None and before[:2] == after[:2]):
@@ -78,7 +77,7 @@ def _judge_end(step: Step) -> None:
     if isinstance(line, EndLine) and line.reason == "fatal":
         cause = (line.exception or "an exception").partition("\n")[0]
         role = "at its start" if step.before is None else f"as {step.before.role}"
-        step.violates(names.NO_FATAL, f"the process ends {role}: {cause}")
+        step.violates("NoFatal", f"the process ends {role}: {cause}")
 
 
 def _judge_elected(step: Step, epoch: int) -> None:
@@ -88,12 +87,12 @@ def _judge_elected(step: Step, epoch: int) -> None:
         step.run.led[epoch] = key
     elif other != key:
         step.violates(
-            names.SINGLE_LEADER, f"becomes Leader of epoch {epoch}, which {other} has led before", other.id
+            "SingleLeaderPerEpoch", f"becomes Leader of epoch {epoch}, which {other} has led before", other.id
         )
     elif step.replica.memory.led is step.event:
         # Its memory of the epoch has begun anew since, after another epoch or a role that it must not have.
         evidence = f"becomes Leader of epoch {epoch}, which it has led before"
-        step.violates(names.EX_LEADER_NEVER_LEADS_AGAIN, evidence)
+        step.violates("NoReturnAfterLeading", evidence)
 
 
 def _judge_start(step: Step, after: WholeState) -> None:
@@ -111,7 +110,7 @@ def _judge_start(step: Step, after: WholeState) -> None:
             f"starts as Candidate of epoch {after.epoch}, whose leader {file.leader} is in its quorum-state "
             "file and a record of which is in its log"
         )
-        hazard = Violation(names.NO_FATAL, "", evidence, others=(file.leader,))
+        hazard = Violation("NoFatal", "", evidence, others=(file.leader,))
         step.run.findings.add(step.event, step.replica.id, hazard, hazard=True)
 
 
@@ -125,7 +124,7 @@ def _judge_change(step: Step, before: WholeState, after: WholeState) -> None:
         step.report(illegal(tables, before.role, after, growth, None))
     elif before.role == "Resigned" and growth <= 0 and not alone:
         evidence = f"goes from Resigned of epoch {before.epoch} to {after.role} of epoch {after.epoch}"
-        step.violates(names.RESIGNED_LEAVES_ITS_EPOCH, evidence)
+        step.violates("ResignedLeavesItsEpoch", evidence)
 
 
 def _is_only_voter(step: Step, view: WholeState) -> bool:
@@ -158,7 +157,7 @@ def change_voters(step: Step, old: tuple[Key, ...] | None, link: Link) -> None:
         old = () if before is None else before.voters
     check_step(frozenset(old), frozenset(new), None, step.report)
     if old and not new:
-        step.violates(names.VOTER_SET_NOT_EMPTY, f"appends an empty voter set at offset {link.base}")
+        step.violates("VoterSetNotEmpty", f"appends an empty voter set at offset {link.base}")
     same = len(old) == len(new) and all(any(one.matches(other) for other in old) for one in new)
     if same:
         return
@@ -168,10 +167,10 @@ def change_voters(step: Step, old: tuple[Key, ...] | None, link: Link) -> None:
             f"appends a voter set at offset {link.base} before a record of its epoch {link.epoch} is "
             "committed"
         )
-        step.violates(names.CHANGE_NEEDS_COMMIT, evidence)
+        step.violates("VoterChangeNeedsOwnEpochCommit", evidence)
     if before is not None and before.kraft_version < 1:
         evidence = f"appends another voter set under kraft.version {before.kraft_version}"
-        step.violates(names.KRAFT_VERSION_MONOTONE, evidence)
+        step.violates("KRaftVersionMonotone", evidence)
 
 
 def judge_voters(step: Step, after: WholeState) -> None:
@@ -190,4 +189,4 @@ def judge_voters(step: Step, after: WholeState) -> None:
             committed = max(view.high_watermark or 0 for view in (before or after, after))
             if committed <= offset:
                 evidence = f"answers {api} with success, its voter set at offset {offset} is not committed"
-                step.violates(names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED, evidence)
+                step.violates("VoterChangeAcknowledgedWhenCommitted", evidence)

@@ -7,7 +7,6 @@ from kraftcheck.evidence.history.replica import WholeState
 from kraftcheck.evidence.history.votes import check_log, check_pre_vote
 from kraftcheck.evidence.recordings.properties.run import Step
 from kraftcheck.evidence.recordings.properties.view import Ballot, ballot, is_granted
-from kraftcheck.systems.kraft import names
 
 
 def judge_sent(step: Step) -> None:
@@ -16,12 +15,12 @@ def judge_sent(step: Step) -> None:
         asked = ballot(message)
         if asked is not None and not asked.pre_vote:
             step.replica.memory.voted_for(step.replica.key, asked.epoch, step.event, step.report)
-            _judge_stored(step, asked, names.SELF_VOTE_SURVIVES, "asks for votes")
+            _judge_stored(step, asked, "SelfVoteSurvivesRestart", "asks for votes")
     for message, request in step.messages("Vote", requests=False):
         asked = ballot(request)
         if asked is not None and not asked.pre_vote and is_granted(message):
             step.replica.memory.voted_for(asked.candidate, asked.epoch, step.event, step.report)
-            _judge_stored(step, asked, names.VOTED_ONCE, "grants its vote")
+            _judge_stored(step, asked, "VotedOncePerEpoch", "grants its vote")
 
 
 def _judge_stored(step: Step, asked: Ballot, name: str, what: str) -> None:
@@ -41,10 +40,10 @@ def judge_epoch(step: Step) -> None:
         asked = [ballot(message) for message, _ in step.messages("Vote", requests=True)]
         if any(one is not None and one.pre_vote for one in (handled, *asked)):
             evidence = f"goes to epoch {after.epoch}, which no node had before, with a pre-vote"
-            step.violates(names.PRE_VOTE_CREATES_NO_EPOCH, evidence)
+            step.violates("PreVoteCreatesNoEpoch", evidence)
     if before is not None and after.role == "Prospective" != before.role and after.epoch != before.epoch:
         evidence = f"becomes Prospective and goes from epoch {before.epoch} to {after.epoch}"
-        step.violates(names.PRE_VOTE_CREATES_NO_EPOCH, evidence)
+        step.violates("PreVoteCreatesNoEpoch", evidence)
     run.largest_epoch = max(run.largest_epoch, after.epoch)
 
 
@@ -67,7 +66,7 @@ def judge_answer(step: Step) -> None:
     if asked.voter is not None and asked.voter != own:
         kind = "pre-vote" if asked.pre_vote else "vote"
         evidence = f"grants a {kind} asked of directory {asked.voter}, and has directory {own}"
-        step.violates(names.WIPED_REPLICA_IS_ANOTHER, evidence, asked.candidate.id)
+        step.violates("WipedReplicaIsAnother", evidence, asked.candidate.id)
 
 
 def _judge_effects(step: Step, before: WholeState, asked: Ballot) -> None:
@@ -76,7 +75,7 @@ def _judge_effects(step: Step, before: WholeState, asked: Ballot) -> None:
     changed += [] if step.after is None else _changed_fields(before, step.after)
     if changed:
         evidence = f"grants {asked.candidate.id} a pre-vote and changes {', '.join(changed)}"
-        step.violates(names.PRE_VOTE_HAS_NO_EFFECT, evidence, asked.candidate.id)
+        step.violates("PreVoteGrantHasNoEffect", evidence, asked.candidate.id)
 
 
 def _changed_fields(before: WholeState, after: WholeState) -> list[str]:
