@@ -6,13 +6,11 @@ from typing import cast
 
 from kraftcheck.engine.system import Loss, Network
 from kraftcheck.reference.events import Timer
-from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
 from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
-from kraftcheck.systems.kraft.environment import Environment
 from kraftcheck.systems.kraft.initial_prefix import BrokenInitialPrefix, InitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
@@ -73,7 +71,6 @@ class _Builder:
             identities,
             [self._with_clock(cast(Node, outcome.local)) for outcome in begun],
             protocols,
-            self._environment(index, cut),
             wiring,
             network,
             Bounds(scenario.bounds.max_epoch),
@@ -98,36 +95,30 @@ class _Builder:
     def _wiring(
         self, index: dict[str, int], protocols: list[Protocol], cut: frozenset[tuple[int, int]]
     ) -> Wiring:
-        scenario = self.scenario
-        targets = tuple(step.target for step in identities_of.admin_steps(scenario))
+        scenario, choice = self.scenario, self.scenario.environment
+        timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
+        timers |= {int(word): frozenset(map(Timer, allowed)) for word, allowed in choice.timers_at.items()}
+        steps = identities_of.admin_steps(scenario)
         return Wiring(
+            choice,
+            scenario.network,
+            scenario.admin,
+            costs=index,
+            crashes=scenario.budgets.crashes,
             component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
             cut=cut,
-            no_pre_vote=frozenset(scenario.network.no_pre_vote),
             flag_ignored=frozenset(
                 replica
                 for replica, protocol in zip(self.ids, protocols, strict=True)
                 if protocol.pre_vote_compatibility is PreVoteCompatibility.RESPONSE_FLAG
             ),
-            forgotten_stay=scenario.network.forgotten == "stay",
-            crash=index.get("crashes"),
-            power_loss=scenario.environment.power_loss,
-            written_back=scenario.environment.write_back,
-            boundaries=scenario.environment.boundaries,
-            crashes=scenario.budgets.crashes,
-            duplicate=index.get("duplicates"),
-            wipe=index.get("wipes"),
-            restore=index.get("restores"),
-            crashes_at=frozenset(scenario.environment.crashes_at or self.ids),
-            wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
+            timers=timers,
+            servers=self._servers(),
+            steps=steps,
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
-            targets=targets if scenario.admin.alters else None,
-            ignored_fatals=frozenset(
-                reason for reason in FatalReason if reason.value in scenario.check.ignore_fatal
-            ),
-            any_order=scenario.environment.sends == "any-order",
-            idle_left_out=scenario.network.idle_answers == "left-out",
+            targets=tuple(step.target for step in steps) if scenario.admin.alters else None,
+            ignored_fatals=scenario.check.ignore_fatal,
             listener=self.listener,
         )
 
@@ -188,14 +179,6 @@ class _Builder:
         for stopped in self.scenario.replicas.stopped:
             links |= {(stopped, other) for other in self.ids} | {(other, stopped) for other in self.ids}
         return frozenset(links)
-
-    def _environment(self, index: dict[str, int], cut: frozenset[tuple[int, int]]) -> Environment:
-        choice = self.scenario.environment
-        timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
-        for word, allowed in choice.timers_at.items():
-            timers[int(word)] = frozenset(map(Timer, allowed))
-        steps = identities_of.admin_steps(self.scenario)
-        return Environment(choice, self.scenario.admin, index, timers, cut, self._servers(), steps)
 
     def _servers(self) -> tuple[int, ...]:
         """The bootstrap servers; none where the configuration names the voters themselves."""

@@ -77,7 +77,7 @@ def violations(
 
 def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
     """Whether an exit of a process with ``fatal`` shows a fault that a finding has shown already."""
-    return fatal.reason in wiring.ignored_fatals
+    return fatal.reason.value in wiring.ignored_fatals
 
 
 def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
@@ -346,8 +346,7 @@ def _epoch_of(request: Request) -> int | None:
 
 def _is_refused(event: RequestReceived, execution: Execution) -> bool:
     """Whether the sender received an answer without any of the requested data."""
-    replies = (effect for effect in execution.effects if isinstance(effect, Reply))
-    answers = [reply.response for reply in replies if reply.to == event.source]
+    answers = [reply.response for reply in execution.all(Reply) if reply.to == event.source]
     return bool(answers) and all(map(_is_refusal, answers))
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from kraftcheck.reference.effects import AppendBatch, Effect, Reply
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
-from kraftcheck.reference.log import Voters
 from kraftcheck.reference.messages import (
     METADATA_PARTITION,
     DescribeQuorumRequest,
@@ -23,7 +22,6 @@ from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.kraft.clock import OBSERVER_SESSION_MS, READY_WITHIN_MS, Clock, is_silent
-from kraftcheck.systems.kraft.membership import Origin
 
 
 def violations(
@@ -104,10 +102,9 @@ def _added_silent(before: Replica, effects: tuple[Effect, ...], clock: Clock) ->
     """S-27: a voter that the leader takes into the set has fetched within the last hour (ADD-10)."""
     if not isinstance(before.role, Leader):
         return
-    old = membership.in_force(membership.own_origin(before), before.log)
+    old = membership.own_voters(before)
     for effect in effects:
-        records = effect.batch.records if isinstance(effect, AppendBatch) else ()
-        sets = [entry.voters for entry in records if isinstance(entry, Voters)]
+        sets = membership.sets_in(effect.batch) if isinstance(effect, AppendBatch) else []
         fetches = [clock.of(key) for voters in sets for key in membership.added(old, voters)]
         if any(known is None or clock.now - known.last >= READY_WITHIN_MS for known in fetches):
             yield "AddedVoterIsReady"
@@ -177,7 +174,7 @@ def _is_as_it_should(
 
 def _is_complete(leader: Replica, answer: DescribeQuorumResponse) -> bool:
     """Whether a leader names itself, its epoch and high watermark, and its voters with their endpoints."""
-    voters = membership.in_force(Origin(leader.bootstrap_voters, leader.bootstrap_kraft_version), leader.log)
+    voters = membership.own_voters(leader)
     own = (each.end_offset for each in (*answer.voters, *answer.observers) if each.key.id == leader.id)
     told = {*_keys(answer.voters), *_keys(answer.observers)}
     return (

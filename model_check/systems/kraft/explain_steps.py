@@ -21,7 +21,7 @@ from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kind import Run
 from kraftcheck.systems.kraft import assignments, membership
-from kraftcheck.systems.kraft.network import CLIENT
+from kraftcheck.systems.kraft.network import CLIENT, request_of
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.text.event import message_words
 from kraftcheck.systems.kraft.text.style import print_key, print_keys
@@ -45,7 +45,7 @@ class _Case:
     @property
     def request(self) -> Request | None:
         """The request that it handles."""
-        return self.event.request if isinstance(self.event, RequestReceived) else None
+        return request_of(self.event)
 
     @property
     def replies(self) -> list[Response]:
@@ -65,7 +65,7 @@ class _Case:
         """The voter sets in the log after the step."""
         if self.after is None:
             return ""
-        history = membership.history_of(membership.own_origin(self.after), self.after.log)
+        history = membership.own_history(self.after)
         sets = (f"{{{print_keys(voters.keys)}}} at kraft.version {version}" for _, voters, version in history)
         return ", then ".join(sets)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kraftcheck.reference.effects import HighWatermark, LoadSnapshot, Transition, Truncate
-from kraftcheck.reference.log import Voters
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.systems.kraft import membership
@@ -24,14 +23,14 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
 
 
 def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:
-    known = membership.in_force(membership.own_origin(before), before.log)
+    known = membership.own_voters(before)
     for effect in execution.effects:
         if type(effect) is LoadSnapshot:
             yield "GoalSnapshotLoaded"
             if effect.snapshot.voters not in (None, known):
                 yield "GoalVotersFromSnapshot"
         elif type(effect) is Truncate and _is_in(before, known):
-            if not _is_in(before, membership.in_force(membership.own_origin(before), execution.replica.log)):
+            if not _is_in(before, membership.newest(membership.own_origin(before), execution.replica.log)):
                 yield "GoalVoterObservesAgain"
         elif type(effect) is Transition and effect.target == "Leader":
             if _knows_voters_from_snapshot(before):
@@ -49,7 +48,7 @@ def _is_in(replica: Replica, voters: VoterSet) -> bool:
 
 def _knows_voters_from_snapshot(replica: Replica) -> bool:
     """Whether the effective set is neither a record of the log nor the set with which the cluster began."""
-    (_, voters, _), *changes = membership.history_of(membership.own_origin(replica), replica.log)
+    (_, voters, _), *changes = membership.own_history(replica)
     return not changes and voters != replica.bootstrap_voters
 
 
@@ -70,6 +69,6 @@ def _commit_goals(before: Replica, execution: Execution, committed: int) -> Iter
         )
         if timed_out and batch.epoch == before.epoch and not membership.opens_epoch(batch):
             yield "GoalVoterChangeOutlivesTimeout"
-        voters = next(entry.voters for entry in reversed(batch.records) if isinstance(entry, Voters))
+        voters = membership.sets_in(batch)[-1]
         if before.auto_join and before.key in voters.keys and before.key not in before.bootstrap_voters.keys:
             yield "GoalAutoJoined"

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from kraftcheck.engine.system import Recorded
 from kraftcheck.reference.frozen import Frozen, replace
-from kraftcheck.reference.log import KRaftVersion, Snapshot, Voters
+from kraftcheck.reference.log import Snapshot
 from kraftcheck.reference.types import Ascending, Epoch, LogStart, ReplicaId
 from kraftcheck.reference.voters import ReplicaKey, VoterSet, static_voters
 from kraftcheck.systems.kraft import assignments, membership
@@ -86,7 +86,7 @@ def _may_acknowledge(history: History, label: Acknowledged) -> bool:
     """
     if label.batch is None:
         return False
-    sets = [entry.voters for entry in label.batch.records if isinstance(entry, Voters)]
+    sets = membership.sets_in(label.batch)
     if label.added is not None and not any(label.added in voters.keys for voters in sets):
         return False
     return label.early or label.batch in history.committed
@@ -215,20 +215,15 @@ def committed_sets(history: History) -> list[VoterSet]:
     """The voter sets that were committed, the one before any record first; none where they cannot change."""
     if history.origin is None:
         return []
-    entries = (entry for batch in history.committed for entry in batch.records)
     assigned = [static_voters(each.voters) for _, each in assignments.assignments_of(history.committed)]
-    sets = [entry.voters for entry in entries if isinstance(entry, Voters)]
+    sets = [voters for batch in history.committed for voters in membership.sets_in(batch)]
     return [history.origin.voters, *sets, *assigned]
 
 
 def _finalized(origin: Origin, prefix: Prefix) -> tuple[VoterSet, int]:
     voters, version = origin.voters, origin.kraft_version
     for batch in prefix:
-        for entry in batch.records:
-            if isinstance(entry, Voters):
-                voters = entry.voters
-            elif isinstance(entry, KRaftVersion):
-                version = entry.version
+        voters, version = [voters, *membership.sets_in(batch)][-1], membership.version_after(batch, version)
     return voters, version
 
 

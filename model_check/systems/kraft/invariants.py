@@ -219,7 +219,7 @@ def _progress(ids: tuple[int, ...], component: int, node: Node) -> _Progress:
 
 def _added_in(leader: Replica) -> frozenset[ReplicaKey]:
     """The voters that ``leader`` has added in its epoch."""
-    history = membership.history_of(membership.own_origin(leader), leader.log)
+    history = membership.own_history(leader)
     own = {batch.end_offset for batch in leader.log.batches if batch.epoch == leader.epoch}
     return frozenset(
         key

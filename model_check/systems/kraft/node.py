@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import TypeVar
 
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import ArmTimer, Duration, Effect, Fatal, Reply, Stop, SuccessorBackoff
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    ArmTimer,
+    Duration,
+    Effect,
+    Fatal,
+    Reply,
+    Stop,
+    SuccessorBackoff,
+)
 from kraftcheck.reference.events import Event, Poll, Timer
 from kraftcheck.reference.frozen import Frozen
-from kraftcheck.reference.messages import VoteResponse
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.messages import Response, VoteResponse
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
@@ -23,6 +34,8 @@ from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft import reductions
 from kraftcheck.systems.kraft.clock import Clock
 from kraftcheck.systems.kraft.wiring import Wiring
+
+E = TypeVar("E")
 
 _MAX_POLLS = 8
 
@@ -76,15 +89,28 @@ class Execution(Frozen):
         last = self.effects[-1] if self.effects else None
         return last if isinstance(last, Fatal | Stop) else None
 
+    def all(self, kind: type[E]) -> list[E]:
+        """The effects of a class, in order."""
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+    @property
+    def appended(self) -> list[Batch]:
+        """The batches that are appended."""
+        return [effect.batch for effect in self.all(AppendBatch)]
+
+    @property
+    def responses(self) -> list[Response]:
+        """The answers to requests."""
+        return [effect.response for effect in self.all(Reply)]
+
     @property
     def grants_vote(self) -> bool:
         """Whether a vote or pre-vote is granted in this execution."""
-        responses = (effect.response for effect in self.effects if isinstance(effect, Reply))
-        return any(isinstance(each, VoteResponse) and each.granted for each in responses)
+        return any(isinstance(each, VoteResponse) and each.granted for each in self.responses)
 
     def arms(self, timer: Timer) -> bool:
         """Whether ``timer`` is armed in this execution."""
-        return any(isinstance(effect, ArmTimer) and effect.timer is timer for effect in self.effects)
+        return any(effect.timer is timer for effect in self.all(ArmTimer))
 
 
 def execute(

@@ -43,7 +43,7 @@ def steps(
     world = before_step(wiring, before, node.disk, event, execution)
     cut: list[Step] = []
     for each in happen(world, execution):
-        if wiring.boundaries and each.completed < len(execution.effects):
+        if wiring.choice.boundaries and each.completed < len(execution.effects):
             torn = checks.cut_short(node.disk, each.execution.effects, each.left.disk)
             crashed = crashes(
                 wiring, each.left, protocol, before, action, costs, each.execution, each.completed
@@ -174,12 +174,13 @@ def crashes(
 
     Once without and, where that makes a difference, once with the loss of the unflushed tail.
     """
-    if wiring.crash is None or before.id not in wiring.crashes_at:
+    cost = wiring.price_at("crashes", before.id, wiring.choice.crashes_at)
+    if cost is None:
         return
     for loses in _losses(wiring, left.disk):
         disk = _disk_found(wiring, left.disk, loses)
         crash = Crash(loses, completed, None if execution is None else len(execution.effects))
-        budget, named = (*costs, wiring.crash), action.with_also(crash)
+        budget, named = (*costs, *cost), action.with_also(crash)
         found = booted(wiring, protocol, before, disk, named, budget, left.sends, left.labels)
         for start in found:
             yield replace(start, execution=execution, completed=completed, loses_power=loses)
@@ -278,9 +279,10 @@ def _verdict(
 
 def _may_crash(wiring: Wiring, replica_id: int, costs: tuple[int, ...]) -> bool:
     """Whether a crash is left, after ``costs``, that may fall within a start of this replica."""
-    if wiring.crash is None or not wiring.boundaries or replica_id not in wiring.crashes_at:
+    cost = wiring.price_at("crashes", replica_id, wiring.choice.crashes_at)
+    if cost is None or not wiring.choice.boundaries:
         return False
-    return costs.count(wiring.crash) < wiring.crashes
+    return costs.count(*cost) < wiring.crashes
 
 
 def _cut_short(
@@ -294,9 +296,8 @@ def _cut_short(
 ) -> Iterator[Step]:
     """The start ``full``, cut short by a crash, and the start after it, which a crash may cut short too."""
     left, completed = crash.left, crash.completed
-    assert wiring.crash is not None
     sends, labels = (*orphans, *left.sends), (*labels_before, *left.labels)
-    costs = (*full.outcome.costs, wiring.crash)
+    costs = (*full.outcome.costs, *(wiring.price("crashes") or ()))
     for loses in _losses(wiring, left.disk):
         disk = _disk_found(wiring, left.disk, loses)
         cut = CutStart(crash.execution, completed, loses)
@@ -308,7 +309,7 @@ def _cut_short(
 
 def _losses(wiring: Wiring, disk: Disk) -> tuple[bool, ...]:
     """Whether power is lost in the crashes that may happen: only where that makes a difference."""
-    return (False, True) if wiring.power_loss and disk.flushed < disk.log.end_offset else (False,)
+    return (False, True) if wiring.choice.power_loss and disk.flushed < disk.log.end_offset else (False,)
 
 
 def _disk_found(wiring: Wiring, disk: Disk, loses_power: bool) -> Disk:
@@ -328,33 +329,33 @@ def _unanswerable(wiring: Wiring, replica_id: int, sends: Iterable[InFlight]) ->
 
 def wipe(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
     """The process ends, its disk is replaced by an empty one with another directory id, and it starts."""
-    old = node.disk
-    if wiring.wipe is None or identity.id not in wiring.wipes_at:
+    old, cost = node.disk, wiring.price_at("wipes", identity.id, wiring.choice.wipes_at)
+    if cost is None:
         return
     assert old.directory is not None
     disk = Disk(directory=administration.next_directory(old.directory))
     reborn = identity_on(identity, disk)
     action = Action("wipe", identity.id, f"new directory {disk.directory}")
     labels = [_taken_out(node, identity)]
-    for start in booted(wiring, protocol, reborn, disk, action, (wiring.wipe,), labels_before=labels):
+    for start in booted(wiring, protocol, reborn, disk, action, cost, labels_before=labels):
         yield replace(start, outcome=_keeping(wiring, start.outcome, old))
 
 
 def restore(wiring: Wiring, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
     """The process ends, the disk that was taken out last is put back in its place, and it starts on that."""
-    back = node.replaced
-    if wiring.restore is None or back is None:
+    back, cost = node.replaced, wiring.price("restores")
+    if cost is None or back is None:
         return
     labels: list[Label] = [_taken_out(node, identity), Restored(ReplicaKey(identity.id, back.directory))]
     known = identity_on(identity, back)
     action = Action("restore", identity.id, f"directory {back.directory} again")
-    for start in booted(wiring, protocol, known, back, action, (wiring.restore,), labels_before=labels):
+    for start in booted(wiring, protocol, known, back, action, cost, labels_before=labels):
         yield replace(start, outcome=_keeping(wiring, start.outcome, node.disk))
 
 
 def _keeping(wiring: Wiring, outcome: Outcome, disk: Disk) -> Outcome:
     """``outcome``, after which ``disk`` lies next to the machine, where it may be put back in."""
-    if wiring.restore is None:
+    if wiring.price("restores") is None:
         return outcome
     kept = disks.as_found(disk, written_back=wiring.written_back)
     return replace(outcome, local=replace(cast(Node, outcome.local), replaced=kept))
@@ -364,7 +365,7 @@ def _taken_out(node: Node, identity: Replica) -> Wiped:
     """The durable contents that are lost with the disk of ``node``."""
     disk = node.disk
     known = node.replica or identity_on(identity, disk)
-    entry = membership.in_force(membership.own_origin(known), disk.log).find(identity.id)
+    entry = membership.newest(membership.own_origin(known), disk.log).find(identity.id)
     held = tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
     another = entry is None or entry.key.directory is not None
     return Wiped(node.key(identity.id), held, disk.log.start_offset, another)

@@ -27,7 +27,7 @@ from kraftcheck.reference.types import INT32
 from kraftcheck.systems.kraft import clock as clocks
 from kraftcheck.systems.kraft import description_checks, invariants, outcomes, rebuilding
 from kraftcheck.systems.kraft import history as histories
-from kraftcheck.systems.kraft.environment import Environment, Offer, offers
+from kraftcheck.systems.kraft.environment import Offer, offers
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.membership import Keys
@@ -73,7 +73,6 @@ class KRaftSystem:
         identities: Sequence[Replica],
         nodes: Sequence[Node],
         protocols: Sequence[Protocol],
-        environment: Environment,
         wiring: Wiring,
         network: Network,
         bounds: Bounds,
@@ -96,7 +95,6 @@ class KRaftSystem:
         self.identities = tuple(identities)
         self.nodes = tuple(nodes)
         self.protocols = tuple(protocols)
-        self.environment = environment
         self.wiring = wiring
         self.bounds = bounds
         self.absorbs = absorbs
@@ -163,22 +161,9 @@ class KRaftSystem:
         kind = type(message.payload).__name__
         action = Action(kind, node.replica.id, f"from {message.source}")
         steps = self._steps(component, node, event, action, ())
-        if message.is_request and self.wiring.duplicate is not None:
-            steps += [self._duplicated(step, message) for step in steps]
+        if message.is_request and (costs := self.wiring.price("duplicates")) is not None:
+            steps += [_duplicated(step, message, costs) for step in steps]
         return _carried_over(steps, node)
-
-    def _duplicated(self, step: Step, message: InFlight) -> Step:
-        """``step``, after which a copy of the request is still in flight; no replica awaits its answer."""
-        assert self.wiring.duplicate is not None
-        outcome = step.outcome
-        action = cast(Action, outcome.action)
-        copied = replace(
-            outcome,
-            action=action.with_also(Also.COPY_STAYS),
-            sends=(*outcome.sends, replace(message, answerable=False)),
-            costs=(*outcome.costs, self.wiring.duplicate),
-        )
-        return replace(step, outcome=copied)
 
     def action_steps(self, component: int, node: Node) -> list[Step]:
         """As :meth:`actions`, each outcome with its part in a trace."""
@@ -190,7 +175,7 @@ class KRaftSystem:
             found = [*outcomes.restart(self.wiring, protocol, node, identity)]
             return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
         found = []
-        for offer in offers(self.environment, protocol, node.replica):
+        for offer in offers(self.wiring, protocol, node.replica):
             found += self.offered(component, node, offer)
         found += outcomes.crash(self.wiring, protocol, node, identity.id)
         found += self._ticks(node, identity.id)
@@ -198,7 +183,7 @@ class KRaftSystem:
 
     def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
         """Time passes at replicas that read the clock, which are the leaders; the clock may be set back."""
-        costs, clock, choice = self.environment.price("ticks"), node.clock, self.environment.choice
+        costs, clock, choice = self.wiring.price("ticks"), node.clock, self.wiring.choice
         leads = node.replica is not None and isinstance(node.replica.role, Leader)
         if costs is None or clock is None or not leads:
             return
@@ -249,12 +234,12 @@ class KRaftSystem:
             event = replace(event, now=now)
         execution = execute(self.wiring, protocol, node.replica, event, now=now)
         found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
-        allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
+        allowed = Timer.UPDATE_VOTER in self.wiring.timers[node.replica.id]
         armed = node.replica.max_kraft_version > 0
         if allowed and armed and isinstance(execution.replica.role, Follower):
             overdue = execute(self.wiring, protocol, node.replica, event, (Timer.UPDATE_VOTER,), now)
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
-                paid = (*costs, *(self.environment.price("timers") or ()))
+                paid = (*costs, *(self.wiring.price("timers") or ()))
                 later = action.with_also(Also.UPDATE_VOTER_OVER)
                 found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
         if node.clock is not None or description_checks.is_asked(event):
@@ -310,7 +295,7 @@ class KRaftSystem:
 
     def expiry(self, message: Hashable) -> int | None:
         """See :func:`kraftcheck.systems.kraft.network.expiry`."""
-        return None if self.wiring.wipe is not None else expiry(cast(InFlight, message))
+        return None if self.wiring.price("wipes") is not None else expiry(cast(InFlight, message))
 
     def renamed(self, permutation: int, value: Hashable) -> Hashable:
         """``value`` (a node, message, label or history) under a permutation, given by its number."""
@@ -345,6 +330,18 @@ def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step
         clock = clocks.after(node.clock, before, event, execution.effects, after)
         outcome = replace(outcome, local=replace(cast(Node, outcome.local), clock=clock))
     return replace(step, outcome=outcome)
+
+
+def _duplicated(step: Step, message: InFlight, costs: tuple[int, ...]) -> Step:
+    """``step``, after which a copy of the request is still in flight; no replica awaits its answer."""
+    outcome = step.outcome
+    copied = replace(
+        outcome,
+        action=cast(Action, outcome.action).with_also(Also.COPY_STAYS),
+        sends=(*outcome.sends, replace(message, answerable=False)),
+        costs=(*outcome.costs, *costs),
+    )
+    return replace(step, outcome=copied)
 
 
 def _carried_over(steps: list[Step], node: Node) -> list[Step]:

@@ -180,7 +180,7 @@ def _requests(order: str, steps: list[str], **leader: Any) -> list[str]:
     system = build(_small(replicas=replicas, admin={"steps": steps, "order": order}, budgets=budgets))
     replica = replace(_replicas(system)[0], **leader)
     listed = order == "listed"
-    found = administration.requests(system.environment.steps, listed, replica)
+    found = administration.requests(system.wiring.steps, listed, replica)
     return [f"{step.verb} {step}".strip() for step, _ in found]
 
 
@@ -320,7 +320,7 @@ def test_voter_sets_are_read_from_records_and_snapshots() -> None:
     assert [voters.keys for _, voters, _ in membership.history_of(ORIGIN, log)] == [(ONE, TWO), (ONE,)]
     snapshot = Snapshot(SnapshotId(2, 1), _set(ONE), 1)
     behind = Log((AGAIN,), start_offset=2, snapshots=(snapshot,))
-    assert membership.in_force(ORIGIN, behind) == _set(ONE, TWO_AGAIN)
+    assert membership.newest(ORIGIN, behind) == _set(ONE, TWO_AGAIN)
     assert membership.history_of(ORIGIN, behind)[0] == (2, _set(ONE), 1)
 
 
