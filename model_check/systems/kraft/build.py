@@ -128,32 +128,32 @@ class _Builder:
         """
         replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
-        way = InitialPrefix(
+        run = InitialPrefix(
             _Builder(prefix_scenario, False, self.listener).build(),
             [component for component, replica in enumerate(self.ids) if replica not in idle],
             judged=self.scenario.check.initial_prefix,
         )
-        settled = leader in replicas.voters and leader not in idle and way.run(self.ids.index(leader))
-        if way.violated:
+        settled = leader in replicas.voters and leader not in idle and run.run(self.ids.index(leader))
+        if run.violated:
             error = self.scenario.error(
-                f"replicas.initial-leader: the run that leads there violates {', '.join(way.violated)} in "
-                f"step {len(way.path)}, which 'kraftcheck check' shows; mend that, or set "
+                f"replicas.initial-leader: the run that leads there violates {', '.join(run.violated)} in "
+                f"step {len(run.path)}, which 'kraftcheck check' shows; mend that, or set "
                 "check.initial-prefix = false"
             )
-            raise BrokenInitialPrefix(str(error), prefix_scenario, way.system, way.violations)
+            raise BrokenInitialPrefix(str(error), prefix_scenario, run.system, run.violations)
         if not settled:
-            cut = "; network.cut holds on the way there too: give replicas.initial instead"
+            cut = "; network.cut holds in the run that leads there too: give replicas.initial instead"
             raise self.scenario.error(
                 f"replicas.initial-leader: {leader} does not come to lead all the others in epoch 1"
                 + (cut if self.scenario.network.cut else "")
             )
-        if len(way.messages) > self.scenario.network.capacity:
+        if len(run.messages) > self.scenario.network.capacity:
             raise self.scenario.error(
-                f"replicas.initial-leader: {len(way.messages)} fetches are in flight in the beginning; "
+                f"replicas.initial-leader: {len(run.messages)} fetches are in flight in the beginning; "
                 "network.capacity must allow them"
             )
         fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
-        system.begin(initial_prefix.beginning(system, way.state, fresh))
+        system.begin(initial_prefix.beginning(system, run.state, fresh))
 
     def _budgets(self) -> dict[str, int]:
         wanted = self.scenario.budgets

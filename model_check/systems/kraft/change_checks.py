@@ -123,9 +123,9 @@ def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, ev
     _, old, version = _history(before, batches)[-1]
     version, sets = membership.version_after(change, version), membership.sets_in(change)
     new = {key for voters in sets for key in membership.added(old, voters)}
-    told = event.source if isinstance(event, ResponseReceived) else None
+    reporter = event.source if isinstance(event, ResponseReceived) else None
     supported = all(_supports(voter, version) for voters in sets for voter in voters.voters)
-    return supported and new <= ready and all(key.id == told for key in new)
+    return supported and new <= ready and all(key.id == reporter for key in new)
 
 
 def _caught_up(before: Replica, event: Event | None) -> set[ReplicaKey]:
@@ -200,8 +200,8 @@ def _is_update(event: Event | None) -> bool:
 
 
 def _as_described(before: Replica, old: VoterSet) -> VoterSet:
-    told = before.role.reported if isinstance(before.role, Leader) else ()
-    known = {entry.key.id: entry for entry in (*told, before.own_entry)}
+    reported = before.role.reported if isinstance(before.role, Leader) else ()
+    known = {entry.key.id: entry for entry in (*reported, before.own_entry)}
     return VoterSet(tuple(known.get(voter.key.id, voter) for voter in old.voters))
 
 
@@ -213,7 +213,7 @@ def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
     if isinstance(request, RemoveRaftVoterRequest):
         voters = tuple(voter for voter in voters if voter.key != request.voter)
     elif isinstance(request, UpdateRaftVoterRequest):
-        new = told_entry(request)
+        new = reported_entry(request)
         voters = tuple(new if membership.matches(voter.key, new.key) else voter for voter in voters)
     elif isinstance(response, ApiVersionsResponse) and isinstance(change, AddingVoter):
         least, most = response.kraft_versions or (0, 0)
@@ -221,7 +221,7 @@ def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
     return VoterSet(tuple(sorted(voters, key=lambda voter: (voter.key.id, voter.key.directory or ""))))
 
 
-def told_entry(request: UpdateRaftVoterRequest) -> Voter:
+def reported_entry(request: UpdateRaftVoterRequest) -> Voter:
     """The description that a voter gives of itself."""
     return Voter(request.voter, request.endpoints, request.min_kraft_version, request.max_kraft_version)
 
@@ -263,7 +263,7 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
     accepted = any(map(_accepts, execution.responses))
     noted = set(before.role.reported)
     if accepted and version < 1:
-        noted = {entry for entry in noted if entry.key.id != request.voter.id} | {told_entry(request)}
+        noted = {entry for entry in noted if entry.key.id != request.voter.id} | {reported_entry(request)}
     if appended != (accepted and version >= 1) or set(after.reported) != noted:
         yield "VoterChangeIsAsAsked"
 
@@ -277,7 +277,7 @@ def _changes_nothing(sender: Replica, request: Request) -> bool:
     if not isinstance(request, UpdateRaftVoterRequest):
         return False
     _, voters, version = membership.own_history(sender)[-1]
-    return version >= 1 and told_entry(request) in voters.voters
+    return version >= 1 and reported_entry(request) in voters.voters
 
 
 def _joins_unasked(sender: Replica, request: Request) -> bool:

@@ -257,10 +257,7 @@ def _request_violations(
         yield "PreVoteCreatesNoEpoch"
     if not execution.grants_vote:
         return
-    theirs, ours = (
-        (request.last_epoch, request.end_offset),
-        (before.log.last_epoch, before.log.end_offset),
-    )
+    theirs, ours = ((request.last_epoch, request.end_offset), (before.log.last_epoch, before.log.end_offset))
     repeated = before.epoch == request.epoch and before.quorum_state.voted is not None
     if theirs < ours and not (repeated and not request.pre_vote):
         yield "VoteComparesEpochFirst"
@@ -359,7 +356,7 @@ def _is_refusal(response: Response) -> bool:
 
 
 def _heard_from(voters: Keys, contacts: tuple[int, ...], keys: Keys) -> int:
-    """How many of ``voters`` are among ``keys`` or the ``contacts``, of which a leader keeps the ids."""
+    """The number of ``voters`` among ``keys`` or the ``contacts``, of which a leader keeps the ids."""
     return sum(
         entry.id in contacts or any(membership.matches(entry, key) for key in keys) for entry in voters
     )

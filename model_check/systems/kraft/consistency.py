@@ -130,7 +130,7 @@ def _check_alterations(scenario: KRaftScenario, protocols: Sequence[Protocol]) -
 
 
 def _check_clocks(scenario: KRaftScenario) -> None:
-    """Where clocks run a voter has one key throughout; reports about a quorum under AlterQuorum are not
+    """A voter has one key throughout where clocks run; reports about a quorum under AlterQuorum are not
     judged.
     """
     if scenario.budgets.ticks and (scenario.replicas.upgradable or scenario.budgets.wipes):

@@ -58,8 +58,8 @@ def goals(before: Replica, event: Event, effects: tuple[Effect, ...]) -> Iterato
     if answer is None or answer.partition_error:
         return
     yield "GoalQuorumDescribed"
-    for told in (*answer.voters, *answer.observers):
-        times = (told.last_fetch_time, told.last_caught_up_time)
+    for reported in (*answer.voters, *answer.observers):
+        times = (reported.last_fetch_time, reported.last_caught_up_time)
         if None not in times and times[0] != times[1]:
             yield "GoalToldLagging"
     if isinstance(before.role, Leader) and len(answer.observers) < len(before.role.observers):
@@ -123,22 +123,25 @@ def _times_are_true(
     fetched too, and by now it holds all records that the leader's log had then.
     """
     return all(
-        _own_times_are_true(protocol, told, clock)
-        if told.key.id == leader.id
-        else _fetch_times_are_true(told, clock)
-        for told in (*answer.voters, *answer.observers)
+        _own_times_are_true(protocol, reported, clock)
+        if reported.key.id == leader.id
+        else _fetch_times_are_true(reported, clock)
+        for reported in (*answer.voters, *answer.observers)
     )
 
 
-def _own_times_are_true(protocol: Protocol, told: ReplicaDescription, clock: Clock) -> bool:
+def _own_times_are_true(protocol: Protocol, reported: ReplicaDescription, clock: Clock) -> bool:
     """The leader is caught up now. By the documents it has never fetched; Kafka reports the current time."""
     documents = protocol.quorum_description is QuorumDescription.DOCUMENTS
-    return (told.last_fetch_time, told.last_caught_up_time) == (None if documents else clock.now, clock.now)
+    return (reported.last_fetch_time, reported.last_caught_up_time) == (
+        None if documents else clock.now,
+        clock.now,
+    )
 
 
-def _fetch_times_are_true(told: ReplicaDescription, clock: Clock) -> bool:
-    known = clock.of(told.key)
-    fetched, caught_up = told.last_fetch_time, told.last_caught_up_time
+def _fetch_times_are_true(reported: ReplicaDescription, clock: Clock) -> bool:
+    known = clock.of(reported.key)
+    fetched, caught_up = reported.last_fetch_time, reported.last_caught_up_time
     if known is None:
         return fetched is None and caught_up is None
     if fetched != known.last:
@@ -151,11 +154,7 @@ def _fetch_times_are_true(told: ReplicaDescription, clock: Clock) -> bool:
 
 
 def _is_as_it_should(
-    protocol: Protocol,
-    replica: Replica,
-    event: Event,
-    answer: DescribeQuorumResponse,
-    clock: Clock | None,
+    protocol: Protocol, replica: Replica, event: Event, answer: DescribeQuorumResponse, clock: Clock | None
 ) -> bool:
     """Whether an answer is the right refusal, or reports the leader's knowledge."""
     assert isinstance(event, RequestReceived) and isinstance(event.request, DescribeQuorumRequest)
@@ -176,7 +175,7 @@ def _is_complete(leader: Replica, answer: DescribeQuorumResponse) -> bool:
     """Whether a leader names itself, its epoch and high watermark, and its voters with their endpoints."""
     voters = membership.own_voters(leader)
     own = (each.end_offset for each in (*answer.voters, *answer.observers) if each.key.id == leader.id)
-    told = {*_keys(answer.voters), *_keys(answer.observers)}
+    reported = {*_keys(answer.voters), *_keys(answer.observers)}
     return (
         (answer.epoch, answer.leader, answer.high_watermark)
         == (leader.epoch, leader.id, leader.high_watermark)
@@ -185,13 +184,13 @@ def _is_complete(leader: Replica, answer: DescribeQuorumResponse) -> bool:
         and not set(_keys(answer.voters)) & set(_keys(answer.observers))
         and {node.id: node.endpoints for node in answer.nodes}
         == {v.key.id: v.endpoints for v in voters.voters}
-        and _sortable(leader.key) in told
+        and _sortable(leader.key) in reported
         and all(end == leader.log.end_offset for end in own)
     )
 
 
-def _keys(told: tuple[ReplicaDescription, ...]) -> list[tuple[int, str]]:
-    return [_sortable(each.key) for each in told]
+def _keys(reported: tuple[ReplicaDescription, ...]) -> list[tuple[int, str]]:
+    return [_sortable(each.key) for each in reported]
 
 
 def _sortable(key: ReplicaKey) -> tuple[int, str]:
@@ -203,8 +202,8 @@ def _knows_fetches(leader: Replica, answer: DescribeQuorumResponse, clock: Clock
 
     Observers are those that have fetched and are not silent (DESCRIBE-8).
     """
-    told = {each.key: each for each in (*answer.voters, *answer.observers) if each.key.id != leader.id}
-    for each in told.values():
+    reported = {each.key: each for each in (*answer.voters, *answer.observers) if each.key.id != leader.id}
+    for each in reported.values():
         known = clock.of(each.key)
         if each.end_offset != (None if known is None else known.offset):
             return False

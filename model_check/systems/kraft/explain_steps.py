@@ -1,4 +1,4 @@
-"""Which part of a property of single steps does not hold, in words."""
+"""The part of a property of single steps that does not hold, in words."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _refused(case: _Case) -> Iterator[str]:
     for answer in case.replies:
         error = getattr(answer, "error", None)
         if isinstance(error, ErrorCode) and error is not ErrorCode.NONE:
-            yield f"Leader {case.id} tells the admin client {error.name}."
+            yield f"Leader {case.id} replies {error.name} to the admin client."
             yield f"Replica {case.id} has in its log the voter sets {case.voter_sets}."
 
 

@@ -197,8 +197,8 @@ def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
 def _record_refused(history: History, label: Refused) -> Recorded:
     agree = [_agrees(known, label) for known in committed_sets(history)]
     about_the_request = label.adding == label.has_id
-    told = any(agree) and about_the_request
-    violations: tuple[str, ...] = () if told else ("RefusalTellsCommittedSet",)
+    true = any(agree) and about_the_request
+    violations: tuple[str, ...] = () if true else ("RefusalTellsCommittedSet",)
     if not agree[-1]:
         violations += ("RefusalIsUpToDate",)
     goal = "GoalToldDuplicateVoter" if label.has_id else "GoalToldVoterNotFound"

@@ -119,7 +119,7 @@ def values_of(batches: Iterable[Batch]) -> tuple[int, ...]:
 
 
 def end_of(prefix: Prefix, start: int = 0) -> int:
-    """Where a prefix that begins at ``start`` ends."""
+    """The end offset of a prefix that begins at ``start``."""
     return prefix[-1].end_offset if prefix else start
 
 

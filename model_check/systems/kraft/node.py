@@ -85,7 +85,7 @@ class Execution(Frozen):
 
     @property
     def ended(self) -> Fatal | Stop | None:
-        """How the process ended in this execution, or ``None``."""
+        """The effect by which the process ended in this execution, or ``None``."""
         last = self.effects[-1] if self.effects else None
         return last if isinstance(last, Fatal | Stop) else None
 
@@ -145,7 +145,7 @@ def _poll_on(
     effects, rules = list(outcome.effects), list(outcome.rules)
     addable, timed = wiring.addable, now is not None
     replica = reductions.without_unread_fields(outcome.replica, addable, timed=timed)
-    expired = (Timer.LINGER, *_expired_at_once(outcome.effects), *overdue)
+    expired = (Timer.LINGER, *expired_at_once(outcome.effects), *overdue)
     for _ in range(_MAX_POLLS):
         if effects and isinstance(effects[-1], Fatal | Stop):
             break
@@ -163,12 +163,11 @@ def _poll_on(
     return Execution(events, tuple(effects), tuple(rules), replica)
 
 
-def _expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
+def expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
     """Timers armed with no time at all: the poll routine that follows finds them expired."""
-    found = []
-    for effect in effects:
-        if isinstance(effect, ArmTimer):
-            first_successor = isinstance(effect.duration, SuccessorBackoff) and effect.duration.position == 0
-            if effect.duration is Duration.NONE or first_successor:
-                found.append(effect.timer)
-    return tuple(found)
+    armed = (effect for effect in effects if isinstance(effect, ArmTimer))
+    return tuple(effect.timer for effect in armed if _is_due_at_once(effect.duration))
+
+
+def _is_due_at_once(duration: Duration | SuccessorBackoff) -> bool:
+    return duration is Duration.NONE or (isinstance(duration, SuccessorBackoff) and duration.position == 0)

@@ -65,7 +65,7 @@ def steps(
         goals=goals.reached(before, execution),
     )
     if isinstance(ended, Fatal) and checks.is_ignored(wiring, ended):
-        yield from _started_again(world, protocol, node, outcome, execution)
+        yield from _restarted_after(world, protocol, node, outcome, execution)
         return
     yield Step(outcome, execution, len(execution.effects))
     if not isinstance(ended, Fatal):
@@ -79,17 +79,17 @@ def crash(wiring: Wiring, protocol: Protocol, node: Node, replica_id: int) -> It
     yield from crashes(wiring, Left(node.disk), protocol, node.replica, Action("crash", replica_id))
 
 
-def _started_again(
-    world: World, protocol: Protocol, node: Node, death: Outcome, execution: Execution
+def _restarted_after(
+    world: World, protocol: Protocol, node: Node, exited: Outcome, execution: Execution
 ) -> Iterator[Step]:
     """The process exits for a reason that a finding has shown already, and restarts on the same disk."""
     assert node.replica is not None
-    again = cast(Action, death.action).with_also(Also.STARTS_AGAIN)
+    again = cast(Action, exited.action).with_also(Also.RESTARTS)
     disk = disks.as_found(world.disk, written_back=world.wiring.written_back)
     for start in booted(
-        world.wiring, protocol, node.replica, disk, again, death.costs, world.sends, world.labels
+        world.wiring, protocol, node.replica, disk, again, exited.costs, world.sends, world.labels
     ):
-        violated = tuple(dict.fromkeys((*death.violations, *start.outcome.violations)))
+        violated = tuple(dict.fromkeys((*exited.violations, *start.outcome.violations)))
         outcome = replace(start.outcome, violations=violated)
         yield replace(start, outcome=outcome, execution=execution, completed=len(execution.effects))
 

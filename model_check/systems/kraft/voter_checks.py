@@ -116,9 +116,9 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
         later = after.change if isinstance(after, Leader) else None
         appended = isinstance(later, AddingVoter) and later.offset is not None
         due = change.offset is None and (due or appended)
-    told = any(_answers(reply, change) for reply in execution.all(Reply))
+    answered = any(_answers(reply, change) for reply in execution.all(Reply))
     # An answer to a request may be about another request.
-    if told != due and not (told and isinstance(event, RequestReceived)):
+    if answered != due and not (answered and isinstance(event, RequestReceived)):
         yield "VoterChangeIsAnswered"
 
 
@@ -129,11 +129,13 @@ def _unanswered_alterations(role: Leader, event: Event, execution: Execution) ->
     after = execution.replica.role
     waiting = [_asker(each) for each in after.alterations] if isinstance(after, Leader) else []
     replies = execution.all(Reply)
-    told = [(each.to, each.correlation) for each in replies if isinstance(each.response, AlterQuorumResponse)]
+    answered = [
+        (each.to, each.correlation) for each in replies if isinstance(each.response, AlterQuorumResponse)
+    ]
     asked = [_asker(each) for each in role.alterations]
     if isinstance(event, RequestReceived) and isinstance(event.request, AlterQuorumRequest):
         asked.append((event.source, event.correlation))
-    if Counter(asked) != Counter(waiting + told):
+    if Counter(asked) != Counter(waiting + answered):
         yield "VoterChangeIsAnswered"
 
 
@@ -153,8 +155,8 @@ def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> 
         return False
     if isinstance(event, RequestReceived) and event.source == change.source:
         return False  # the answer may be about that request
-    told = AddRaftVoterResponse | RemoveRaftVoterResponse
-    return any(isinstance(each, told) and each.error not in _OPEN for each in execution.responses)
+    kinds = AddRaftVoterResponse | RemoveRaftVoterResponse
+    return any(isinstance(each, kinds) and each.error not in _OPEN for each in execution.responses)
 
 
 def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | None) -> bool:

@@ -28,7 +28,7 @@ def changed(name: str, **changes: Any) -> Scenario:
 
 
 def explored(name: str) -> Exploration:
-    """What checking the shipped scenario ``name`` gives, which must be what it expects."""
+    """The result of checking the shipped scenario ``name``, which must be as it expects."""
     result = check(find(name), threads=2)
     assert result.as_expected, result.differences
     return result.exploration

@@ -60,9 +60,7 @@ def test_a_removal_that_timed_out_leaves_its_leader_in_office() -> None:
 
 def test_a_removal_that_does_not_time_out_ends_with_another_leader_or_none() -> None:
     scenario = changed(
-        "finding-leader-removal-timed-out",
-        budgets__timers=0,
-        check__goals=["GoalVoterRemoved"],
+        "finding-leader-removal-timed-out", budgets__timers=0, check__goals=["GoalVoterRemoved"]
     )
     result = check(scenario)
     assert result.as_expected, result.differences

@@ -187,7 +187,7 @@ def test_forms(name: str, wanted: dict[str, str], holds: bool) -> None:
 
 
 def test_recoverable_without_fairness_is_by_any_step() -> None:
-    """Where no step is promised, what counts is what can be."""
+    """A goal counts as reached if it can be, where no step is promised."""
     fairness = {"deliveries": "none", "timers": "none"}
     wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader", "form": "recoverable"}
     eventually = [{**wanted, "fairness": fairness}]

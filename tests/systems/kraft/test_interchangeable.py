@@ -169,7 +169,7 @@ def test_refused_with_the_reason(changes: dict[str, Any], reason: str) -> None:
 
 
 def test_refused_when_the_reference_decides_by_id() -> None:
-    """What no key shows the search finds: the leader that is removed lists its successors."""
+    """The search finds a difference that no key shows: the removed leader lists its successors."""
     scenario = changed(
         "leader-removes-itself", reduction={"symmetry": True}, environment__sends="any-order", check__goals=[]
     )

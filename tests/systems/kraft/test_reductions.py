@@ -117,7 +117,7 @@ def _batch(batch: Batch) -> Batch:
 
 
 def _without_unread_fields(state: GlobalState) -> tuple[Any, ...]:
-    """What stays of a state when the fields that nothing reads are removed afterwards."""
+    """The rest of a state when the fields that nothing reads are removed afterwards."""
     locals_ = []
     for local in state.locals:
         assert isinstance(local, Node)
@@ -143,11 +143,7 @@ def log_like_disk(node: Node) -> tuple[Any, ...]:
 @pytest.mark.slow
 def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = changed(
-        "three-voters-elect",
-        bounds__max_epoch=1,
-        network__capacity=2,
-        budgets__timers=2,
-        check__goals=[],
+        "three-voters-elect", bounds__max_epoch=1, network__capacity=2, budgets__timers=2, check__goals=[]
     )
     _, reduced = explore_naively(build(scenario))
     monkeypatch.setattr(reductions, "without_unread_fields", _keep)

@@ -57,7 +57,7 @@ def unbounded(name: str) -> tuple[KRaftSystem, Relative]:
 
 
 def successors(system: KRaftSystem, represent: Relative, state: GlobalState) -> list[tuple[Any, ...]]:
-    """What may be done in ``state``, by whom, how often, and what stands for the state that it leads to."""
+    """The possible actions in ``state``, with their components and the representatives of their targets."""
     return sorted(
         (
             step.path.kind,

@@ -1,4 +1,4 @@
-"""What a step names as its reasons are rules of the protocol variant in which it happens."""
+"""The rules that a step names belong to the protocol variant in which it happens."""
 
 from __future__ import annotations
 

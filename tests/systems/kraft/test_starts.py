@@ -31,7 +31,7 @@ def _alone(**changes: Any) -> Scenario:
 
 @pytest.mark.parametrize("replicas", [{"voters": [1]}, {"voters": [1], "initial-leader": 1}])
 def test_a_start_that_loses_power_is_found_told_and_replayed(replicas: dict[str, Any]) -> None:
-    """Where the process runs already, it takes a crash, and another one within the start that follows."""
+    """A process that runs already needs a crash, and another one within the start that follows."""
     scenario = _alone(replicas=replicas)
     result = check(scenario)
     assert result.as_expected, result.differences

@@ -1,4 +1,4 @@
-"""What is judged of UpdateRaftVoter, of late answers, and of what a new voter really holds."""
+"""Properties of UpdateRaftVoter, of late answers, and of the records that a new voter really holds."""
 
 from __future__ import annotations
 
