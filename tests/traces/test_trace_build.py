@@ -8,7 +8,6 @@ import pytest
 
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.kraft.build import build as build_system
-from kraftcheck.systems.kraft.node import execute
 from kraftcheck.traces import TraceError, build, build_lasso
 from kraftcheck.traces.walk import Walk
 from tests.traces.trace_samples import FAULTY, POWER_LOSS, UNSTABLE, counterexample, scenario_of, violation
@@ -53,12 +52,7 @@ def test_rules_and_effects_are_those_of_the_reference() -> None:
         (run,) = step.runs
         before = nodes[step.replica].replica
         assert before is not None
-        again = execute(
-            system.wiring,
-            system.protocols[system.wiring.component(step.replica)],
-            before,
-            run.events[0],
-        )
+        again = system.hosts[system.wiring.component(step.replica)].execute(before, run.events[0])
         assert (again.events, again.rules, again.effects) == (run.events, run.rules, run.effects)
         nodes |= dict(step.nodes)
         assert again.replica == nodes[step.replica].replica

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 from kraftcheck.engine.system import Loss, Network
@@ -11,6 +12,7 @@ from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
 from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.initial_prefix import BrokenInitialPrefix, InitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
@@ -54,10 +56,8 @@ class _Builder:
         cut = self._cut()
         wiring = self._wiring(index, protocols, cut)
         initial_states.require_one_cluster(scenario, identities)
-        begun = [
-            initial_states.begin(scenario, wiring, protocol, identity)
-            for protocol, identity in zip(protocols, identities, strict=True)
-        ]
+        hosts = tuple(map(partial(Host, wiring), protocols, identities))
+        begun = [initial_states.begin(scenario, host) for host in hosts]
         history = initial_states.history_before(scenario, identities)
         history, reached, broken = initial_states.after_first_polls(scenario, history, begun)
         messages = sum(len(outcome.sends) for outcome in begun)
@@ -68,9 +68,8 @@ class _Builder:
         network = Network(scenario.network.capacity, Loss(scenario.network.loss))
         system = KRaftSystem(
             scenario.name,
-            identities,
-            [self._with_clock(cast(Node, outcome.local)) for outcome in begun],
-            protocols,
+            hosts,
+            tuple(self._with_clock(cast(Node, outcome.local)) for outcome in begun),
             wiring,
             network,
             Bounds(scenario.bounds.max_epoch),

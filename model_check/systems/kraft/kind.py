@@ -10,10 +10,11 @@ from kraftcheck.engine.system import GlobalState, Outcome, PathStep
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.systems.guards import guards_of_replicas
 from kraftcheck.systems.kind import Kind, Part, Place, Run, Words
-from kraftcheck.systems.kraft import coverage, initial_prefix, liveness, node, words
+from kraftcheck.systems.kraft import coverage, initial_prefix, liveness, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.relative import relative_epochs
@@ -70,7 +71,7 @@ class Replicas(Kind):
     # Messages that get lost are faults without a budget.
     faults = frozenset({"crashes", "timeouts", "duplicates", "wipes", "restores"})
     projection = ("role", "epoch")
-    asking = (node.execute, node.boot)
+    asking = (Host.execute, Host.boot)
     fields = (
         "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
         "log-start", "snapshots", "voters", "electorate", "granted", "rejected", "has-fetched",

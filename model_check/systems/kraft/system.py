@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal, SymmetryError
@@ -25,14 +25,15 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, Resigned
 from kraftcheck.reference.types import INT32
 from kraftcheck.systems.kraft import clock as clocks
-from kraftcheck.systems.kraft import description_checks, invariants, outcomes, rebuilding
+from kraftcheck.systems.kraft import description_checks, invariants, rebuilding
 from kraftcheck.systems.kraft import history as histories
 from kraftcheck.systems.kraft.environment import Offer, offers
 from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
-from kraftcheck.systems.kraft.node import Ended, Node, execute
+from kraftcheck.systems.kraft.node import Ended, Node
 from kraftcheck.systems.kraft.rebuilding import Ids
 from kraftcheck.systems.kraft.step import Action, Also, Step
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -56,59 +57,45 @@ SUCCESSORS = "a leader that resigns names its successors in order of id where th
 BEYOND = Node(None, Disk(), Ended.OUTSIDE)
 
 
+@dataclass(eq=False)
 class KRaftSystem:
     """A quorum of replicas as a :class:`kraftcheck.engine.system.System`.
 
-    identities: per component the configuration of the replica (key, endpoints, bootstrap voters); nodes: per
-    component the initial node; protocols: per component the protocol variant it runs. ``voters``: the true
-    voter set before any record, of which committed records need a majority. ``broken_at_start``: the
+    hosts: per component the machine with its process; nodes: per component the initial node. ``voters``: the
+    true voter set before any record, of which committed records need a majority. ``broken_at_start``: the
     properties that the replicas violated by their first steps. With ``absorbs`` a step outside the bounds is
     not pruned but leads to a node that takes no more steps: for *eventually* properties a step that the
     bounds hide must still count as possible.
     """
 
-    def __init__(
-        self,
-        name: str,
-        identities: Sequence[Replica],
-        nodes: Sequence[Node],
-        protocols: Sequence[Protocol],
-        wiring: Wiring,
-        network: Network,
-        bounds: Bounds,
-        budgets: Mapping[str, int],
-        properties: tuple[str, ...],
-        goals: tuple[str, ...],
-        voters: Keys,
-        initial_messages: tuple[InFlight, ...] = (),
-        initial_history: History | None = None,
-        broken_at_start: frozenset[str] = frozenset(),
-        absorbs: bool = False,
-    ) -> None:
-        self.name = name
-        self.components = len(identities)
-        self.network = network
-        self.budgets = tuple(budgets.values())
-        self.budget_names = tuple(budgets)
-        self.properties = properties
-        self.goals = goals
-        self.identities = tuple(identities)
-        self.nodes = tuple(nodes)
-        self.protocols = tuple(protocols)
-        self.wiring = wiring
-        self.bounds = bounds
-        self.absorbs = absorbs
+    name: str
+    hosts: tuple[Host, ...]
+    nodes: tuple[Node, ...]
+    wiring: Wiring
+    network: Network
+    bounds: Bounds
+    budget_sizes: Mapping[str, int]
+    properties: tuple[str, ...]
+    goals: tuple[str, ...]
+    voters: Keys
+    initial_messages: tuple[InFlight, ...] = ()
+    initial_history: History = field(default_factory=History)
+    broken_at_start: frozenset[str] = frozenset()
+    absorbs: bool = False
+
+    def __post_init__(self) -> None:
+        self.components = len(self.hosts)
+        self.identities = tuple(host.identity for host in self.hosts)
+        self.protocols = tuple(host.protocol for host in self.hosts)
+        self.budgets, self.budget_names = tuple(self.budget_sizes.values()), tuple(self.budget_sizes)
         self.permutations: tuple[tuple[int, ...], ...] = ()
         self._renamings: tuple[Ids, ...] = ()
-        self._initial_messages = initial_messages
-        self._initial_history = initial_history or History()
-        self.voters = voters
-        self._judged = frozenset(properties)
-        changing = wiring.origin is not None
-        judged = invariants.all_invariants(voters, self.places, changing=changing)
+        self._judged = frozenset(self.properties)
+        changing = self.wiring.origin is not None
+        judged = invariants.all_invariants(self.voters, self.places, changing=changing)
         self.invariants: tuple[Invariant, ...] = tuple(
             invariant
-            for invariant in (*judged, *map(invariants.never_holds, sorted(broken_at_start)))
+            for invariant in (*judged, *map(invariants.never_holds, sorted(self.broken_at_start)))
             if invariant.name in self._judged
         )
 
@@ -128,8 +115,8 @@ class KRaftSystem:
         return [
             GlobalState(
                 self.nodes,
-                tuple(sorted(self._initial_messages, key=repr)),
-                self._initial_history,
+                tuple(sorted(self.initial_messages, key=repr)),
+                self.initial_history,
                 self.budgets,
             )
         ]
@@ -167,19 +154,16 @@ class KRaftSystem:
 
     def action_steps(self, component: int, node: Node) -> list[Step]:
         """As :meth:`actions`, each outcome with its part in a trace."""
-        identity = self.identities[component]
-        protocol = self.protocols[component]
+        host = self.hosts[component]
         if node.replica is None:
-            if node.died is not None:
-                return []
-            found = [*outcomes.restart(self.wiring, protocol, node, identity)]
-            return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
-        found = []
-        for offer in offers(self.wiring, protocol, node.replica):
-            found += self.offered(component, node, offer)
-        found += outcomes.crash(self.wiring, protocol, node, identity.id)
-        found += self._ticks(node, identity.id)
-        return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
+            found = [] if node.died is not None else [*host.restart(node)]
+        else:
+            offered = offers(self.wiring, host.protocol, node.replica)
+            found = [step for offer in offered for step in self.offered(component, node, offer)]
+            found += [*host.crash(node), *self._ticks(node, host.identity.id)]
+        if node.died is None:
+            found += [*host.wipe(node), *host.restore(node)]
+        return _carried_over(found, node)
 
     def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
         """Time passes at replicas that read the clock, which are the leaders; the clock may be set back."""
@@ -194,10 +178,6 @@ class KRaftSystem:
             action = Action("clock", replica_id, f"shows {now}")
             moved = replace(node, clock=replace(clock, now=now))
             yield Step(Outcome(action, moved, costs=costs), None, 0)
-
-    def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-        yield from outcomes.wipe(self.wiring, protocol, node, identity)
-        yield from outcomes.restore(self.wiring, protocol, node, identity)
 
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """The possible results of an event that the environment offers to a running replica."""
@@ -221,29 +201,29 @@ class KRaftSystem:
     def begin(self, state: GlobalState) -> None:
         """Begin in ``state``."""
         self.nodes = tuple(cast(Node, local) for local in state.locals)
-        self._initial_messages = cast(tuple[InFlight, ...], state.messages)
-        self._initial_history = cast(History, state.history)
+        self.initial_messages = cast(tuple[InFlight, ...], state.messages)
+        self.initial_history = cast(History, state.history)
 
     def _steps(
         self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]
     ) -> list[Step]:
         assert node.replica is not None
-        protocol = self.protocols[component]
+        host = self.hosts[component]
         now = None if node.clock is None else node.clock.now
         if now is not None and isinstance(event, RequestReceived | ResponseReceived | Poll):
             event = replace(event, now=now)
-        execution = execute(self.wiring, protocol, node.replica, event, now=now)
-        found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
+        execution = host.execute(node.replica, event, now=now)
+        found = list(host.steps(node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.wiring.timers[node.replica.id]
         armed = node.replica.max_kraft_version > 0
         if allowed and armed and isinstance(execution.replica.role, Follower):
-            overdue = execute(self.wiring, protocol, node.replica, event, (Timer.UPDATE_VOTER,), now)
+            overdue = host.execute(node.replica, event, (Timer.UPDATE_VOTER,), now)
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
                 paid = (*costs, *(self.wiring.price("timers") or ()))
                 later = action.with_also(Also.UPDATE_VOTER_OVER)
-                found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
+                found += host.steps(node, event, overdue, later, paid)
         if node.clock is not None or description_checks.is_asked(event):
-            return [_described(protocol, node, event, step) for step in found]
+            return [_described(host.protocol, node, event, step) for step in found]
         return found
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:

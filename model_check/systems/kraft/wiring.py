@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Event, Timer
@@ -35,9 +34,7 @@ class Wiring:
     are taken; addable: the ids of the replicas that may be added to the voter set; targets: those of the
     AlterQuorum requests (KIP-595), in the order of the admin client's steps, ``None`` where voters do not
     change that way; ignored_fatals: reasons for an exit that are not judged; the process restarts; listener:
-    receives every question to the reference. starts: the results of starts, by replica and disk
-    (:func:`kraftcheck.systems.kraft.outcomes.course`); start_verdicts: the properties they violate and the
-    goals they reach, by the replica before and the disk.
+    receives every question to the reference.
     """
 
     choice: EnvironmentChoice = EnvironmentChoice()
@@ -56,10 +53,6 @@ class Wiring:
     targets: tuple[tuple[int, ...] | None, ...] | None = None
     ignored_fatals: tuple[str, ...] = ()
     listener: Listener | None = None
-    starts: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-    start_verdicts: dict[tuple[Replica, Disk], tuple[tuple[str, ...], tuple[str, ...]]] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
 
     def price(self, budget: str) -> tuple[int, ...] | None:
         """The budgets that one use of ``budget`` spends; ``None`` where there is no such budget."""

@@ -184,7 +184,7 @@ def _mistakes() -> Iterator[tuple[str, str, str]]:
         yield "[expect]", f"{EVENTUALLY.replace(old, new)}[expect]", said
 
 
-@pytest.mark.parametrize(("old", "new", "said"), _mistakes(), ids=lambda value: value[:40])
+@pytest.mark.parametrize(("old", "new", "said"), [*_mistakes()], ids=lambda value: value[:40])
 def test_a_mistake_is_told(old: str, new: str, said: str) -> None:
     text = GOOD.replace(old, new, 1) if old else new
     with pytest.raises(InputError) as caught:

@@ -19,10 +19,11 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import assignments, voter_checks
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.history import History, record
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.labels import Altered, Committed
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
-from kraftcheck.systems.kraft.node import Node, execute
+from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import from_data, shipped
 from tests.systems.kraft.small import explored
@@ -136,7 +137,7 @@ def test_who_asks_for_an_alteration_waits_or_has_one_answer(answers: int) -> Non
     node = build(shipped()["alter-quorum-unknown"]).nodes[0]
     assert node.replica is not None
     event = RequestReceived(CLIENT, AlterQuorumRequest((1, 2, 3)), 0)
-    execution = execute(Wiring(), KIP595, node.replica, event)
+    execution = Host(Wiring(), KIP595, node.replica).execute(node.replica, event)
     (refusal,) = (each for each in execution.effects if isinstance(each, Reply))
     others = tuple(each for each in execution.effects if each is not refusal)
     told = replace(execution, effects=others + answers * (refusal,))
@@ -151,7 +152,7 @@ def test_who_waits_for_an_alteration_is_told_when_the_leader_leaves() -> None:
         node.replica, role=replace(node.replica.role, alterations=(AlteringQuorum(-1, 1, (1,)),))
     )
     leaving = Resign(waiting.epoch)
-    execution = execute(Wiring(), KIP595, waiting, leaving)
+    execution = Host(Wiring(), KIP595, waiting).execute(waiting, leaving)
     after = Node(execution.replica, node.disk)
     assert "VoterChangeIsAnswered" not in {
         *voter_checks.violations(KIP595, waiting, leaving, execution, after)

@@ -16,10 +16,11 @@ from kraftcheck.systems.kraft import voter_checks
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.checks import leader_violations
 from kraftcheck.systems.kraft.history import History, record
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.invariants import added_voter_holds_epoch
 from kraftcheck.systems.kraft.labels import Refused
 from kraftcheck.systems.kraft.membership import Origin
-from kraftcheck.systems.kraft.node import Execution, Node, execute
+from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import shipped
 
@@ -35,7 +36,7 @@ def _leader(name: str = "moved-voter-is-known") -> Node:
 def _update(leader: Replica, epoch: int = 1) -> tuple[RequestReceived, Execution]:
     key = ReplicaKey(2, "d2")
     event = RequestReceived(key.id, UpdateRaftVoterRequest(epoch, key, _ELSEWHERE, 0, 1))
-    return event, execute(Wiring(), KAFKA, leader, event)
+    return event, Host(Wiring(), KAFKA, leader).execute(leader, event)
 
 
 def _judged(node: Node, event: RequestReceived, execution: Execution) -> set[str]:
