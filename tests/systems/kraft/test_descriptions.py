@@ -15,7 +15,6 @@ from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import clock as clocks
 from kraftcheck.systems.kraft import description_checks
 from kraftcheck.systems.kraft.build import build
@@ -59,27 +58,6 @@ def test_a_trace_with_a_clock_is_read_and_replayed() -> None:
 
 
 # Bad input.
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"replicas__upgradable": True}, "budgets.ticks: goes without"),
-        ({"budgets__wipes": 1}, "budgets.ticks: goes without"),
-        ({"admin": {}, "check": {"properties": ["DescribeTimesMonotone"]}}, "need admin.describes"),
-        (
-            {
-                "protocol": {"preset": "kip595"},
-                "admin": {"describes": True, "steps": ["alter 1"], "order": "any"},
-                "budgets__admin": 1,
-            },
-            "go without the step alter",
-        ),
-    ],
-)
-def test_bad_input(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        build(changed("describe-quorum", **changes))
 
 
 # Clocks.

@@ -195,35 +195,6 @@ def test_recoverable_without_fairness_is_by_any_step() -> None:
     assert judged.holds
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        {"goal": "a-leader", "when": "a-leader"},
-        {"goal": "a-leader", "form": "leads-to"},
-        {"goal": "leadership-stays", "form": "recoverable"},
-    ],
-)
-def test_forms_that_do_not_fit_are_refused(wanted: dict[str, str]) -> None:
-    eventually = [{"property": "LeadershipEventuallyStable", **wanted}]
-    with pytest.raises(InputError, match=r"check\.eventually"):
-        changed("split-votes", check={"eventually": eventually})
-
-
-@pytest.mark.parametrize(
-    ("wanted", "timers", "says"),
-    [
-        ({"property": "GracefulHandOverIsFast", "goal": "a-leader"}, ["fetch"], "leave 'fetch' out"),
-        ({"property": "GracefulHandOverIsFast", "goal": "all-caught-up"}, [], "that is 'a-leader'"),
-        ({"property": "BrokerLivenessEventuallyKnown", "goal": "a-leader"}, [], "of this kind judges"),
-    ],
-)
-def test_goals_that_are_not_the_property_are_refused(
-    wanted: dict[str, str], timers: list[str], says: str
-) -> None:
-    with pytest.raises(InputError, match=says):
-        build(changed("hand-over-at-shutdown", check={"eventually": [wanted]}, environment__timers=timers))
-
-
 def test_without_symmetry_epochs_are_relative_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "flip-flop", "--no-symmetry", "--threads", "1", "--json"]) == 0
     (judged,) = json.loads(capsys.readouterr().out)["liveness"]

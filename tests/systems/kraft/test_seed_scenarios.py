@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from kraftcheck.checking.run import check
@@ -15,7 +13,6 @@ from kraftcheck.reference.messages import AlterQuorumRequest
 from kraftcheck.reference.protocol import KIP595
 from kraftcheck.reference.replica import AlteringQuorum, Leader
 from kraftcheck.reference.voters import static_voters
-from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import assignments, voter_checks
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.history import History, record
@@ -25,8 +22,8 @@ from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.wiring import Wiring
-from kraftcheck.systems.scenario import from_data, shipped
-from tests.systems.kraft.small import explored
+from kraftcheck.systems.scenario import shipped
+from tests.systems.kraft.small import ALTERING, alone, explored
 
 VIOLATED = {
     "disk-loss-table": ("LeaderCompleteness", 10, 70675),
@@ -37,16 +34,6 @@ UNSETTLED = [
     ("finding-alter-quorum-leader-leaves", 451),
     pytest.param("finding-alter-quorum-unseen-addition", 4647, marks=pytest.mark.slow),
 ]
-
-ALTERING: dict[str, Any] = {
-    "name": "altering",
-    "about": "Two voters, asked for another set.",
-    "protocol": {"preset": "kip595"},
-    "replicas": {"voters": [1, 2], "joining": [3], "initial-leader": 1},
-    "admin": {"steps": ["alter 2,3", "alter cancel"], "order": "any"},
-    "budgets": {"admin": 1},
-    "expect": {"verdict": "holds"},
-}
 
 
 @pytest.mark.slow
@@ -69,24 +56,9 @@ def test_what_is_never_settled(name: str, states: int) -> None:
 
 
 def test_a_leader_is_asked_to_alter_the_quorum() -> None:
-    system = build(from_data(ALTERING, "x"))
+    system = build(alone(**ALTERING))
     asked = [str(each.action) for each in system.actions(0, system.nodes[0]) if "alter" in str(each.action)]
     assert asked == ["alter quorum at 1 (2,3)", "alter quorum at 1 (cancel)"]
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"protocol": {"preset": "kafka"}}, "kip595"),
-        ({"admin": {"steps": ["alter 2,3"]}}, "order"),
-        ({"admin": {"steps": ["alter 2,9"], "order": "any"}}, "does not have"),
-        ({"admin": {"steps": ["alter 2,3", "remove 1"], "order": "any"}}, "no other step"),
-        ({"replicas": {"voters": [1, 2], "joining": [3], "dynamic": True}}, "dynamic"),
-    ],
-)
-def test_alter_is_refused_where_it_means_nothing(change: dict[str, Any], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        build(from_data(ALTERING | change, "x"))
 
 
 OPENING = Batch(0, 1, (LeaderChange(1, (1, 2), ()),))

@@ -8,17 +8,16 @@ import pytest
 
 from kraftcheck.checking.run import check
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.scenario import Scenario, from_data
+from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import build as build_trace
 from kraftcheck.traces.json_form import dumps, loads
 from kraftcheck.traces.replay import replay
-from tests.systems.kraft.small import changed
+from tests.systems.kraft.small import alone, changed
 
 
 def _alone(**changes: Any) -> Scenario:
+    """One voter that loses power, without appends."""
     data: dict[str, Any] = {
-        "name": "alone",
-        "about": "One voter that loses power, without appends.",
         "replicas": {"voters": [1]},
         "network": {"capacity": 2},
         "budgets": {"crashes": 2},
@@ -26,7 +25,7 @@ def _alone(**changes: Any) -> Scenario:
         "environment": {"write-back": True},
         "expect": {"verdict": "violated", "violates": ["StateMachineSafety"]},
     }
-    return from_data({**data, **changes}, "alone")
+    return alone(**{**data, **changes})
 
 
 @pytest.mark.parametrize("replicas", [{"voters": [1]}, {"voters": [1], "initial-leader": 1}])
