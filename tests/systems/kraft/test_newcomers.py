@@ -212,9 +212,9 @@ def test_of_many_mistakes_the_first_are_told() -> None:
     assert lines[0].startswith("mine.toml: 100 mistakes") and lines[-1] == "mine.toml: and 90 more."
     assert len(lines) == 12
     begin = time.process_time()
-    with pytest.raises(InputError, match=r"mine\.toml: 30000 mistakes"):
-        parse(GOOD + "".join(f"key{number} = 1\n" for number in range(30_000)), "mine.toml")
-    assert time.process_time() - begin < 5
+    with pytest.raises(InputError, match=r"mine\.toml: 10000 mistakes"):
+        parse(GOOD + "".join(f"key{number} = 1\n" for number in range(10_000)), "mine.toml")
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize(

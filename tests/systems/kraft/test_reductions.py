@@ -8,7 +8,7 @@ import pytest
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.system import GlobalState, Limits, Verdict
+from kraftcheck.engine.system import GlobalState, Verdict
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, LeaderChange, log_of
@@ -234,16 +234,3 @@ def test_idle_answers_change_nothing(changes: dict[str, Any]) -> None:
     assert {_with_requests_for_idle_answers(state) for state in every} == {
         _with_requests_for_idle_answers(state) for state in fewer
     }
-
-
-@pytest.mark.slow
-def test_threads_do_not_change_the_answer() -> None:
-    system = build(changed("three-voters-elect", network__capacity=2, check__goals=[]))
-    one, two = (explore(system, threads=threads, limits=Limits(max_depth=30)) for threads in (1, 2))
-    assert (one.verdict, one.distinct, one.generated, one.levels, one.constrained) == (
-        two.verdict,
-        two.distinct,
-        two.generated,
-        two.levels,
-        two.constrained,
-    )

@@ -65,6 +65,10 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
             {"check": {"eventually": [{**_STABLE, "goal": "leadership-stays", "form": "recoverable"}]}},
             r"check\.eventually",
         ),
+        ({"budgets__snapshots": 1}, r"reduction\.epochs"),
+        ({"budgets__wipes": 1}, r"reduction\.epochs"),
+        ({"budgets__ticks": 1}, r"reduction\.epochs"),
+        ({"check__eventually": []}, r"reduction\.epochs"),
     ],
     "hand-over-at-shutdown": [
         ({"check": {"eventually": [_FAST]}, "environment__timers": ["fetch"]}, "leave 'fetch' out"),
