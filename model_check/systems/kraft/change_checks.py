@@ -7,20 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kraftcheck.reference import messages
 from kraftcheck.reference.effects import AppendAccepted, AppendBatch, HighWatermark, Send, Transition
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Append, Event, ResponseReceived, UpgradeKRaftVersion
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
-from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    ApiVersionsResponse,
-    FetchRequest,
-    RemoveRaftVoterRequest,
-    Request,
-    UpdateRaftVoterRequest,
-    UpdateRaftVoterResponse,
-)
 from kraftcheck.reference.protocol import Protocol, VoterKeys
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
@@ -135,7 +127,7 @@ def _caught_up(before: Replica, event: Event | None) -> set[ReplicaKey]:
     observers = before.role.observers if isinstance(before.role, Leader) else ()
     ready = {entry.key for entry in observers if entry.caught_up}
     request = request_of(event)
-    if isinstance(request, FetchRequest):
+    if isinstance(request, messages.FetchRequest):
         known = (entry.leader_end_offset for entry in observers if entry.key == request.replica)
         if request.offset >= (next(known, 0) or before.log.end_offset):
             ready.add(request.replica)
@@ -196,7 +188,7 @@ def _names_twice(protocol: Protocol, change: Batch) -> bool:
 
 def _is_update(event: Event | None) -> bool:
     """Whether a voter describes itself, possibly as the log describes it already."""
-    return isinstance(request_of(event), UpdateRaftVoterRequest)
+    return isinstance(request_of(event), messages.UpdateRaftVoterRequest)
 
 
 def _as_described(before: Replica, old: VoterSet) -> VoterSet:
@@ -210,18 +202,18 @@ def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
     voters = old.voters
     request, response = request_of(event), response_of(event)
     change = before.role.change if isinstance(before.role, Leader) else None
-    if isinstance(request, RemoveRaftVoterRequest):
+    if isinstance(request, messages.RemoveRaftVoterRequest):
         voters = tuple(voter for voter in voters if voter.key != request.voter)
-    elif isinstance(request, UpdateRaftVoterRequest):
+    elif isinstance(request, messages.UpdateRaftVoterRequest):
         new = reported_entry(request)
         voters = tuple(new if membership.matches(voter.key, new.key) else voter for voter in voters)
-    elif isinstance(response, ApiVersionsResponse) and isinstance(change, AddingVoter):
+    elif isinstance(response, messages.ApiVersionsResponse) and isinstance(change, AddingVoter):
         least, most = response.kraft_versions or (0, 0)
         voters = (*voters, replace(change.voter, min_kraft_version=least, max_kraft_version=most))
     return VoterSet(tuple(sorted(voters, key=lambda voter: (voter.key.id, voter.key.directory or ""))))
 
 
-def reported_entry(request: UpdateRaftVoterRequest) -> Voter:
+def reported_entry(request: messages.UpdateRaftVoterRequest) -> Voter:
     """The description that a voter gives of itself."""
     return Voter(request.voter, request.endpoints, request.min_kraft_version, request.max_kraft_version)
 
@@ -254,7 +246,7 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
             yield "VoterChangeIsAsAsked"
     request = request_of(event)
     after = execution.replica.role
-    if not isinstance(request, UpdateRaftVoterRequest):
+    if not isinstance(request, messages.UpdateRaftVoterRequest):
         return
     if not isinstance(before.role, Leader) or not isinstance(after, Leader):
         return
@@ -269,18 +261,20 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
 
 
 def _accepts(response: object) -> bool:
-    return isinstance(response, UpdateRaftVoterResponse) and response.partition_error is ErrorCode.NONE
+    return (
+        isinstance(response, messages.UpdateRaftVoterResponse) and response.partition_error is ErrorCode.NONE
+    )
 
 
-def _changes_nothing(sender: Replica, request: Request) -> bool:
+def _changes_nothing(sender: Replica, request: messages.Request) -> bool:
     """Whether the sender requests an entry that the newest voter set of its log has already."""
-    if not isinstance(request, UpdateRaftVoterRequest):
+    if not isinstance(request, messages.UpdateRaftVoterRequest):
         return False
     _, voters, version = membership.own_history(sender)[-1]
     return version >= 1 and reported_entry(request) in voters.voters
 
 
-def _joins_unasked(sender: Replica, request: Request) -> bool:
+def _joins_unasked(sender: Replica, request: messages.Request) -> bool:
     """Whether a replica changes its own membership without being configured to do so (ADD-14)."""
-    own = isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest)
+    own = isinstance(request, messages.AddRaftVoterRequest | messages.RemoveRaftVoterRequest)
     return own and not (sender.auto_join and sender.can_become_voter and sender.kraft_version >= 1)

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    CreateSnapshot,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    Shutdown,
-    Timer,
-)
+from kraftcheck.reference import events
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import DescribeQuorumRequest
 from kraftcheck.reference.protocol import Protocol
@@ -41,7 +29,7 @@ class Offer:
 
     kind: str
     about: str
-    event: Event
+    event: events.Event
     costs: tuple[int, ...] = ()
 
 
@@ -58,39 +46,41 @@ _NAMES = {
 def offers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
     """The events that may happen to ``replica`` now, in a fixed order."""
     for timer in _running_timers(wiring, protocol, replica):
-        yield Offer("timer", timer.value, Poll((timer,)), wiring.price("timers") or ())
+        yield Offer("timer", timer.value, events.Poll((timer,)), wiring.price("timers") or ())
     for connection in replica.connections:
         if not connection.awaiting:
-            yield Offer("back-off over", f"towards {connection.node}", BackoffExpired(connection.node))
+            yield Offer("back-off over", f"towards {connection.node}", events.BackoffExpired(connection.node))
         elif (costs := wiring.price("timeouts")) is not None:
-            yield Offer("request timed out", f"to {connection.node}", RequestTimedOut(connection.node), costs)
+            yield Offer(
+                "request timed out", f"to {connection.node}", events.RequestTimedOut(connection.node), costs
+            )
     for parked in replica.parked:
-        expired = FetchWaitExpired(parked.source, parked.correlation)
+        expired = events.FetchWaitExpired(parked.source, parked.correlation)
         who = "nobody waits" if parked.correlation == NOBODY_WAITS else f"of {parked.source}"
         yield Offer("fetch wait over", who, expired)
     yield from _discoveries(wiring, replica)
     yield from _inputs(wiring, replica)
 
 
-def _running_timers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[Timer]:
+def _running_timers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[events.Timer]:
     allowed = wiring.timers[replica.id]
     role = replica.role
-    running: tuple[Timer, ...]
+    running: tuple[events.Timer, ...]
     if isinstance(role, Leader):
-        running = (Timer.BEGIN_QUORUM_EPOCH,)
+        running = (events.Timer.BEGIN_QUORUM_EPOCH,)
         if protocol.counts_contacts:
-            running += (Timer.CHECK_QUORUM,)
+            running += (events.Timer.CHECK_QUORUM,)
         if role.change is not None:
-            running += (Timer.VOTER_CHANGE,)
+            running += (events.Timer.VOTER_CHANGE,)
     elif isinstance(role, Follower):
-        running = () if _is_fed(wiring, replica) else (Timer.FETCH,)
+        running = () if _is_fed(wiring, replica) else (events.Timer.FETCH,)
     elif isinstance(role, Unattached):
         # An observer that has voted waits for the outcome, and that changes nothing.
         waits = replica.is_voter or replica.quorum_state.voted is not None
-        running = (Timer.ELECTION,) if waits else ()
+        running = (events.Timer.ELECTION,) if waits else ()
     else:
         assert isinstance(role, Prospective | Candidate | Resigned)
-        running = (Timer.ELECTION,)
+        running = (events.Timer.ELECTION,)
     if replica.shutting_down:
         running = ()
     yield from (timer for timer in running if timer in allowed)
@@ -113,27 +103,27 @@ def _discoveries(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     busy = {connection.node for connection in replica.connections}
     for server in (wiring.servers or replica.voters.ids) if lost else ():
         if server != replica.id and server not in busy:
-            yield Offer("looks for the leader", f"at {server}", Poll((), server))
+            yield Offer("looks for the leader", f"at {server}", events.Poll((), server))
 
 
 def _inputs(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     if isinstance(replica.role, Leader):
         if (costs := wiring.price("appends")) is not None and not replica.shutting_down:
-            yield Offer("append", "", Append(replica.epoch, (replica.id,)), costs)
+            yield Offer("append", "", events.Append(replica.epoch, (replica.id,)), costs)
         if (costs := wiring.price("resigns")) is not None:
-            yield Offer("resign", "", Resign(replica.epoch), costs)
+            yield Offer("resign", "", events.Resign(replica.epoch), costs)
         asked_here = not wiring.admin.at or replica.id in wiring.admin.at
         if (costs := wiring.price("admin")) is not None and asked_here:
             listed = wiring.admin.order == "listed"
             for step, asked in administration.requests(wiring.steps, listed, replica):
                 yield Offer(_NAMES[step.verb], str(step), asked, costs)
     if wiring.admin.describes:
-        yield Offer("describe quorum", "", RequestReceived(CLIENT, DescribeQuorumRequest()))
+        yield Offer("describe quorum", "", events.RequestReceived(CLIENT, DescribeQuorumRequest()))
         other = DescribeQuorumRequest("other-0")
-        yield Offer("describe quorum", "of another partition", RequestReceived(CLIENT, other))
+        yield Offer("describe quorum", "of another partition", events.RequestReceived(CLIENT, other))
     yield from _snapshots(wiring, replica)
     if (costs := wiring.price("shutdowns")) is not None and not replica.shutting_down:
-        yield Offer("shutdown", "", Shutdown(), costs)
+        yield Offer("shutdown", "", events.Shutdown(), costs)
 
 
 def _snapshots(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
@@ -151,7 +141,7 @@ def _snapshots(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
         values = (() if newest is None else newest.values) + membership.values_of(applied)
         for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + anywhere]:
             deleted = choice.snapshot_prefix == "deleted"
-            event = CreateSnapshot(
+            event = events.CreateSnapshot(
                 SnapshotId(asked, epoch), values, choice.snapshot_size, delete_prefix=deleted
             )
             yield Offer("snapshot", f"at offset {asked}", event, costs)

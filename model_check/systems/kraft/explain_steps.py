@@ -6,17 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from kraftcheck.reference import messages
 from kraftcheck.reference.effects import Reply, Send, Transition, Truncate
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
-from kraftcheck.reference.messages import (
-    DescribeQuorumResponse,
-    FetchRequest,
-    Request,
-    Response,
-    VoteRequest,
-    VoteResponse,
-)
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kind import Run
@@ -43,12 +36,12 @@ class _Case:
         return self.run.events[0] if self.run.events else None
 
     @property
-    def request(self) -> Request | None:
+    def request(self) -> messages.Request | None:
         """The request that it handles."""
         return request_of(self.event)
 
     @property
-    def replies(self) -> list[Response]:
+    def replies(self) -> list[messages.Response]:
         return [effect.response for effect in self.run.effects if isinstance(effect, Reply)]
 
     @property
@@ -163,16 +156,16 @@ def _snapshot(case: _Case) -> Iterator[str]:
 
 def _another(case: _Case) -> Iterator[str]:
     request = case.request
-    if isinstance(request, FetchRequest):
+    if isinstance(request, messages.FetchRequest):
         yield f"A Fetch of {print_key(request.replica)} counts at Leader {case.id} for another replica."
-    elif isinstance(request, VoteRequest) and request.voter is not None:
+    elif isinstance(request, messages.VoteRequest) and request.voter is not None:
         yield f"Replica {case.id} grants a vote that {print_key(request.voter)} was asked for."
     elif case.after is not None:
         yield f"{print_key(case.after.key)} is elected by votes for the replica that it was before."
 
 
 def _described(case: _Case) -> Iterator[str]:
-    answer = next((each for each in case.replies if isinstance(each, DescribeQuorumResponse)), None)
+    answer = next((each for each in case.replies if isinstance(each, messages.DescribeQuorumResponse)), None)
     if answer is None:
         yield f"A time that Leader {case.id} has noted of a replica goes back."
         return
@@ -226,7 +219,7 @@ def _disturbing(case: _Case) -> Iterable[object]:
 
 def _pre_votes(case: _Case) -> Iterable[object]:
     requests = [effect.request for effect in case.run.effects if isinstance(effect, Send)]
-    return [each for each in requests if isinstance(each, VoteRequest) and each.pre_vote][:1]
+    return [each for each in requests if isinstance(each, messages.VoteRequest) and each.pre_vote][:1]
 
 
 #: The parts of a case for each of which there is a sentence.
@@ -239,12 +232,12 @@ _FOUND: Mapping[str, Callable[[_Case], Iterable[object]]] = {
     "NoTruncationBelowHighWatermark": lambda case: (
         effect for effect in case.run.effects if isinstance(effect, Truncate)
     ),
-    "VoteComparesEpochFirst": partial(_requested, kind=VoteRequest),
-    "FetchingFollowerRejectsPreVote": partial(_requested, kind=VoteRequest),
-    "ObserversDoNotCount": partial(_requested, kind=FetchRequest),
+    "VoteComparesEpochFirst": partial(_requested, kind=messages.VoteRequest),
+    "FetchingFollowerRejectsPreVote": partial(_requested, kind=messages.VoteRequest),
+    "ObserversDoNotCount": partial(_requested, kind=messages.FetchRequest),
     "PreVoteCreatesNoEpoch": _pre_votes,
     "PreVoteGrantHasNoEffect": lambda case: (
-        each for each in case.replies if isinstance(each, VoteResponse) and each.granted
+        each for each in case.replies if isinstance(each, messages.VoteResponse) and each.granted
     ),
 }
 

@@ -13,20 +13,7 @@ from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.log import Snapshot
 from kraftcheck.reference.types import Ascending, Epoch, LogStart, ReplicaId
 from kraftcheck.reference.voters import ReplicaKey, VoterSet, static_voters
-from kraftcheck.systems.kraft import assignments, membership
-from kraftcheck.systems.kraft.labels import (
-    Acknowledged,
-    Altered,
-    Committed,
-    Elected,
-    Label,
-    Refused,
-    Restored,
-    Snapshotted,
-    Truncated,
-    Voted,
-    Wiped,
-)
+from kraftcheck.systems.kraft import assignments, labels, membership
 from kraftcheck.systems.kraft.membership import Keys, Origin, Prefix
 
 
@@ -51,36 +38,36 @@ class History(Frozen):
     gone_votes: Ascending[tuple[ReplicaKey, Epoch, ReplicaKey]] = ()
 
 
-def record(history: History, label: Label) -> Recorded:
+def record(history: History, label: labels.Label) -> Recorded:
     """``history`` after ``label``, and the properties that the label violates and the goals that it
     reaches.
     """
-    if isinstance(label, Elected):
+    if isinstance(label, labels.Elected):
         return _record_elected(history, label)
-    if isinstance(label, Voted):
+    if isinstance(label, labels.Voted):
         return _record_voted(history, label)
-    if isinstance(label, Committed):
+    if isinstance(label, labels.Committed):
         return _record_committed(history, label)
-    if isinstance(label, Snapshotted):
+    if isinstance(label, labels.Snapshotted):
         violated = not _is_committed_prefix(history, label.snapshot)
         return Recorded(history, ("SnapshotIsCommittedPrefix",) if violated else ())
-    if isinstance(label, Acknowledged):
+    if isinstance(label, labels.Acknowledged):
         violated = not _may_acknowledge(history, label)
         return Recorded(history, ("VoterChangeAcknowledgedWhenCommitted",) if violated else ())
-    if isinstance(label, Altered):
+    if isinstance(label, labels.Altered):
         assert history.origin is not None
         violated = not assignments.has_named(history.origin, history.committed, label.target)
         return Recorded(history, ("AlterQuorumReachesItsTarget",) if violated else ())
-    if isinstance(label, Refused):
+    if isinstance(label, labels.Refused):
         return _record_refused(history, label)
-    if isinstance(label, Wiped):
+    if isinstance(label, labels.Wiped):
         return Recorded(_after_wipe(history, label))
-    if isinstance(label, Restored):
+    if isinstance(label, labels.Restored):
         return Recorded(_after_restoring(history, label.key))
     return _record_truncated(history, label)
 
 
-def _may_acknowledge(history: History, label: Acknowledged) -> bool:
+def _may_acknowledge(history: History, label: labels.Acknowledged) -> bool:
     """S-38: the change is the requested one and is committed, or the client asked not to wait for the
     commit.
     """
@@ -92,7 +79,7 @@ def _may_acknowledge(history: History, label: Acknowledged) -> bool:
     return label.early or label.batch in history.committed
 
 
-def _record_truncated(history: History, label: Truncated) -> Recorded:
+def _record_truncated(history: History, label: labels.Truncated) -> Recorded:
     start = label.before[0].base_offset if label.before else 0
     committed = membership.from_offset(history.committed, start)
     held = label.before[: len(committed)]
@@ -105,7 +92,7 @@ def _record_truncated(history: History, label: Truncated) -> Recorded:
     return Recorded(history, ("TruncationKeepsCommonPrefix",) if violated else (), goals)
 
 
-def _record_elected(history: History, label: Elected) -> Recorded:
+def _record_elected(history: History, label: labels.Elected) -> Recorded:
     violations: list[str] = []
     for epoch, leader in history.leaders:
         if epoch == label.epoch:
@@ -121,7 +108,7 @@ def _record_elected(history: History, label: Elected) -> Recorded:
     return Recorded(replace(history, leaders=leaders), tuple(violations), goals)
 
 
-def _record_voted(history: History, label: Voted) -> Recorded:
+def _record_voted(history: History, label: labels.Voted) -> Recorded:
     violations: list[str] = []
     for voter, epoch, candidate in history.votes:
         if (voter, epoch) == (label.voter, label.epoch) and not is_same_vote(
@@ -149,7 +136,7 @@ def is_same_vote(voter: int, one: ReplicaKey, other: ReplicaKey) -> bool:
     return membership.same_voter(one, other) or one.id == voter == other.id
 
 
-def _record_committed(history: History, label: Committed) -> Recorded:
+def _record_committed(history: History, label: labels.Committed) -> Recorded:
     violations: list[str] = []
     known = membership.from_offset(history.committed, label.start)
     known_end, end = membership.end_of(history.committed), membership.end_of(label.prefix, label.start)
@@ -174,7 +161,7 @@ def _record_committed(history: History, label: Committed) -> Recorded:
     return Recorded(after, tuple(violations), _commit_goals(after, label))
 
 
-def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
+def _commit_goals(history: History, label: labels.Committed) -> tuple[str, ...]:
     goals = ["GoalRecordCommitted"]
     if membership.values_of(label.prefix):
         goals.append("GoalValueCommitted")
@@ -194,7 +181,7 @@ def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(goals))
 
 
-def _record_refused(history: History, label: Refused) -> Recorded:
+def _record_refused(history: History, label: labels.Refused) -> Recorded:
     agree = [_agrees(known, label) for known in committed_sets(history)]
     about_the_request = label.adding == label.has_id
     true = any(agree) and about_the_request
@@ -205,7 +192,7 @@ def _record_refused(history: History, label: Refused) -> Recorded:
     return Recorded(history, violations, (goal,))
 
 
-def _agrees(voters: VoterSet, label: Refused) -> bool:
+def _agrees(voters: VoterSet, label: labels.Refused) -> bool:
     if label.has_id:
         return label.key.id in voters.ids
     return label.key not in voters.keys or len(voters) == 1
@@ -238,7 +225,7 @@ def _is_committed_prefix(history: History, snapshot: Snapshot) -> bool:
     return expected == (snapshot.id.epoch, snapshot.voters, snapshot.kraft_version, snapshot.values)
 
 
-def _after_wipe(history: History, label: Wiped) -> History:
+def _after_wipe(history: History, label: labels.Wiped) -> History:
     """A key with a directory never returns; without a directory, the same voter continues with nothing."""
     if not label.another:
         return history

@@ -11,24 +11,8 @@ from typing import TypeGuard
 
 from kraftcheck.engine.system import Signal
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference import versions
+from kraftcheck.reference import effects, versions
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import (
-    AppendBatch,
-    DeleteBefore,
-    Effect,
-    Fatal,
-    Flush,
-    ForgetRequests,
-    HighWatermark,
-    LoadSnapshot,
-    Persist,
-    Reply,
-    Send,
-    StoreSnapshot,
-    Transition,
-    Truncate,
-)
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
 from kraftcheck.reference.frozen import replace
@@ -65,16 +49,16 @@ from kraftcheck.systems.kraft.wiring import Wiring
 
 #: After these effects a crash leaves a different state than before them.
 _BOUNDARIES = {
-    Persist,
-    AppendBatch,
-    Truncate,
-    Flush,
-    StoreSnapshot,
-    DeleteBefore,
-    LoadSnapshot,
-    Send,
-    Reply,
-    HighWatermark,
+    effects.Persist,
+    effects.AppendBatch,
+    effects.Truncate,
+    effects.Flush,
+    effects.StoreSnapshot,
+    effects.DeleteBefore,
+    effects.LoadSnapshot,
+    effects.Send,
+    effects.Reply,
+    effects.HighWatermark,
 }
 
 #: The versions of Vote that a peer without pre-vote supports.
@@ -129,28 +113,28 @@ class World:
         ended = execution.ended
         if ended is None:
             return Node(execution.replica, self.disk)
-        return Node(None, self.disk, ended if isinstance(ended, Fatal) else None)
+        return Node(None, self.disk, ended if isinstance(ended, effects.Fatal) else None)
 
-    def happen(self, effect: Effect) -> None:
+    def happen(self, effect: effects.Effect) -> None:
         """``effect`` reaches the disk, the network or the history."""
         log_before = self.disk.log.batches
         self.disk = disks.apply(self.disk, effect)
         # The most frequent first, by comparisons alone: this is done some times for every step.
-        if type(effect) is Send:
+        if type(effect) is effects.Send:
             self._send(effect)
-        elif type(effect) is Reply:
+        elif type(effect) is effects.Reply:
             self._reply(effect)
-        elif type(effect) is Transition:
+        elif type(effect) is effects.Transition:
             leads = effect.target == "Leader"
             self.leader_epoch = effect.epoch if leads else None
             self.labels += [Elected(self.replica_id, effect.epoch)] if leads else []
-        elif type(effect) is HighWatermark:
+        elif type(effect) is effects.HighWatermark:
             self._commit(effect.offset)
-        elif type(effect) is Truncate:
+        elif type(effect) is effects.Truncate:
             self.labels.append(Truncated(self.replica_id, log_before, len(self.disk.log.batches)))
-        elif isinstance(effect, StoreSnapshot | LoadSnapshot):
+        elif isinstance(effect, effects.StoreSnapshot | effects.LoadSnapshot):
             self.labels.append(Snapshotted(self.replica_id, effect.snapshot))
-        elif isinstance(effect, ForgetRequests):
+        elif isinstance(effect, effects.ForgetRequests):
             self._forget(effect.node)
 
     def _commit(self, offset: int) -> None:
@@ -176,7 +160,7 @@ class World:
         after = (after_forgetting(sent, here, node, stay) for sent in self.sends)
         self.sends = [sent for sent in after if sent is not None]
 
-    def _send(self, effect: Send) -> None:
+    def _send(self, effect: effects.Send) -> None:
         request = effect.request
         if isinstance(request, VoteRequest) and not request.pre_vote:
             self.labels.append(Voted(self.replica_id, request.epoch, request.candidate))
@@ -196,7 +180,7 @@ class World:
             request = replace(request, high_watermark=None)
         self.sends.append(InFlight(self.replica_id, effect.to, request))
 
-    def _reply(self, effect: Reply) -> None:
+    def _reply(self, effect: effects.Reply) -> None:
         response = effect.response
         if effect.to == CLIENT:
             self._answer_client(effect)
@@ -215,7 +199,7 @@ class World:
                 return
         self.sends.append(InFlight(self.replica_id, effect.to, response))
 
-    def _answer_client(self, effect: Reply) -> None:
+    def _answer_client(self, effect: effects.Reply) -> None:
         """A success is about the newest voter set of the leader's log: one change is under way at a time."""
         response = effect.response
         if isinstance(response, AddRaftVoterResponse) and not response.error:
@@ -281,7 +265,7 @@ def _is_telling(response: Response) -> TypeGuard[AddRaftVoterResponse | RemoveRa
     return isinstance(response, kinds) and response.error in _TELLING
 
 
-def is_boundary(effect: Effect) -> bool:
+def is_boundary(effect: effects.Effect) -> bool:
     """Whether a crash after ``effect`` leaves a different state than one before it."""
     return type(effect) in _BOUNDARIES
 
@@ -303,26 +287,26 @@ class CrashPoint:
 
 def happen(world: World, execution: Execution) -> list[CrashPoint]:
     """Let all effects of ``execution`` happen in ``world``; the state that is left after each."""
-    effects, points = execution.effects, list[CrashPoint]()
+    whole, points = execution.effects, list[CrashPoint]()
     done = 0
-    while done < len(effects):
-        together = _sent_together(effects, done) if world.wiring.choice.sends == "any-order" else 1
+    while done < len(whole):
+        together = _sent_together(whole, done) if world.wiring.choice.sends == "any-order" else 1
         if together > 1:
             points += _among(world, execution, done, together)
-        for effect in effects[done : done + together]:
+        for effect in whole[done : done + together]:
             world.happen(effect)
         done += together
-        if is_boundary(effects[done - 1]):
+        if is_boundary(whole[done - 1]):
             points.append(CrashPoint(world.left(), execution, done))
     return points
 
 
-def _sent_together(effects: tuple[object, ...], first: int) -> int:
+def _sent_together(whole: tuple[object, ...], first: int) -> int:
     """The number of consecutive requests from effect ``first`` on; at least 1, even if that is not a
     request.
     """
     last = first
-    while last < len(effects) and isinstance(effects[last], Send):
+    while last < len(whole) and isinstance(whole[last], effects.Send):
         last += 1
     return max(1, last - first)
 
@@ -338,6 +322,7 @@ def _among(world: World, execution: Execution, first: int, together: int) -> lis
             for place in chosen:
                 other.happen(execution.effects[place])
             moved = tuple(execution.effects[place] for place in order)
-            effects = (*execution.effects[:first], *moved, *execution.effects[first + together :])
-            points.append(CrashPoint(other.left(), replace(execution, effects=effects), first + size))
+            changed = (*execution.effects[:first], *moved, *execution.effects[first + together :])
+            reordered = replace(execution, effects=changed)
+            points.append(CrashPoint(other.left(), reordered, first + size))
     return points

@@ -11,21 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from kraftcheck.reference import messages
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    CreateSnapshot,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    ResponseReceived,
-    Shutdown,
-    UpgradeKRaftVersion,
-)
+from kraftcheck.reference import events, messages
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import Message, Request
 from kraftcheck.reference.replica import Replica
@@ -167,15 +153,15 @@ _OF_MESSAGES: Mapping[type, str] = {
     messages.FindQuorumResponse: "epoch leader endpoints voters target error top-error",
 }
 _OF_EVENTS: Mapping[str, tuple[type, str]] = {
-    "poll": (Poll, "expired discovery now"),
-    "timeout": (RequestTimedOut, "node"),
-    "backoff-expired": (BackoffExpired, "node"),
-    "fetch-wait-expired": (FetchWaitExpired, "from=source correlation"),
-    "append": (Append, "values epoch"),
-    "resign": (Resign, "epoch"),
-    "upgrade-kraft-version": (UpgradeKRaftVersion, "epoch version"),
-    "create-snapshot": (CreateSnapshot, "at size values delete-prefix"),
-    "shutdown": (Shutdown, ""),
+    "poll": (events.Poll, "expired discovery now"),
+    "timeout": (events.RequestTimedOut, "node"),
+    "backoff-expired": (events.BackoffExpired, "node"),
+    "fetch-wait-expired": (events.FetchWaitExpired, "from=source correlation"),
+    "append": (events.Append, "values epoch"),
+    "resign": (events.Resign, "epoch"),
+    "upgrade-kraft-version": (events.UpgradeKRaftVersion, "epoch version"),
+    "create-snapshot": (events.CreateSnapshot, "at size values delete-prefix"),
+    "shutdown": (events.Shutdown, ""),
 }
 _FOLLOWED = Word("leader", default=_followed_sender)
 #: Words that are others in single classes.
@@ -200,7 +186,7 @@ _OWN_WORDS: Mapping[type, tuple[Word, ...]] = {
         Word("observers", syntax=_DESCRIPTIONS, always=_succeeds),
     ),
     messages.FindQuorumResponse: (Word("voters", syntax=VOTERS),),
-    CreateSnapshot: (Word("size", syntax=number(1, INT64, "455"), always=True), Word("values")),
+    events.CreateSnapshot: (Word("size", syntax=number(1, INT64, "455"), always=True), Word("values")),
 }
 
 
@@ -217,8 +203,8 @@ def _form(name: str, kind: type, keys: str) -> Form:
 
 _NAMES = {kind: name for name, (kind, _) in _OF_EVENTS.items()}
 _MESSAGES: Mapping[str, type] = {name_of(kind): kind for kind in _OF_MESSAGES}
-_FIELD_BY_FIELD = {name_of(kind): kind for kind in (RequestReceived, ResponseReceived)}
-_ARRIVAL = tuple(_form("", RequestReceived, "from=source correlation now").words.values())
+_FIELD_BY_FIELD = {name_of(kind): kind for kind in (events.RequestReceived, events.ResponseReceived)}
+_ARRIVAL = tuple(_form("", events.RequestReceived, "from=source correlation now").words.values())
 
 
 def _sender(field: str) -> Callable[[Mapping[str, Any], Any], int]:
@@ -249,25 +235,25 @@ FORMS: Mapping[str, Form] = {
 # Reading.
 
 
-def parse_event(text: str, replica: Replica, what: str = "event") -> Event:
+def parse_event(text: str, replica: Replica, what: str = "event") -> events.Event:
     """The event that ``text`` describes, as it happens to ``replica``. Raises InputError, which names it as
     ``what``.
     """
     try:
         name, words = short_form.head_and_words(text, {**FORMS, **_FIELD_BY_FIELD}, EXAMPLE)
         if name in _FIELD_BY_FIELD:
-            event: Event = short_form.read_object(STYLE, _FIELD_BY_FIELD[name], words)
+            event: events.Event = short_form.read_object(STYLE, _FIELD_BY_FIELD[name], words)
             return event
         return _read(FORMS[name], words, replica)
     except Mismatch as error:
         raise error.error(what) from None
 
 
-def _read(wanted: Form, words: list[str], replica: Replica) -> Event:
+def _read(wanted: Form, words: list[str], replica: Replica) -> events.Event:
     given = read_words(wanted, words)
     fields = Fields(wanted, given, About(replica, given.get("source"))).all()
     if wanted.name in _OF_EVENTS:
-        event: Event = _OF_EVENTS[wanted.name][0](**fields)
+        event: events.Event = _OF_EVENTS[wanted.name][0](**fields)
         return event
     arrival = {name: fields.pop(name) for name in ("source", "correlation", "now")}
     if isinstance(fields.get("batches"), short_log.Records):
@@ -275,31 +261,32 @@ def _read(wanted: Form, words: list[str], replica: Replica) -> Event:
         fields["batches"] = short_log.batches_after(replica.log, fields["batches"], openings)
     message = _MESSAGES[wanted.name](**fields)
     if isinstance(message, get_args(Request)):
-        return RequestReceived(request=message, **arrival)
-    return ResponseReceived(response=message, **arrival)
+        return events.RequestReceived(request=message, **arrival)
+    return events.ResponseReceived(response=message, **arrival)
 
 
 # Printing.
 
 
-def print_event(event: Event, replica: Replica) -> str:
+def print_event(event: events.Event, replica: Replica) -> str:
     """The short form of ``event`` as it happens to ``replica``: it parses back to the same event."""
     text = describe_event(event, replica)
     try:
         exact = (
-            not isinstance(event, RequestReceived | ResponseReceived) or parse_event(text, replica) == event
+            not isinstance(event, events.RequestReceived | events.ResponseReceived)
+            or parse_event(text, replica) == event
         )
     except InputError:
         exact = False
     return text if exact else short_form.describe(event, STYLE)
 
 
-def describe_event(event: Event, replica: Replica) -> str:
+def describe_event(event: events.Event, replica: Replica) -> str:
     """``event`` in short, without the contents of records and snapshots."""
-    if not isinstance(event, RequestReceived | ResponseReceived):
+    if not isinstance(event, events.RequestReceived | events.ResponseReceived):
         wanted = FORMS[_NAMES[type(event)]]
         return " ".join([wanted.name, *show_words(wanted, _fields(event), STYLE, About(replica))])
-    message = event.request if isinstance(event, RequestReceived) else event.response
+    message = event.request if isinstance(event, events.RequestReceived) else event.response
     wanted = FORMS[name_of(type(message))]
     words = show_words(wanted, {**_fields(message), **_fields(event)}, STYLE, About(replica, event.source))
     return " ".join([wanted.name, *words])
