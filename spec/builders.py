@@ -87,6 +87,7 @@ def build_variant(entry: Entry) -> Variant:
         id=matching(entry, "id", VARIANT_ID, "V-WORD"),
         name=entry.prose("name"),
         values=entry.words("values"),
+        switch=entry.optional_word("switch"),
         governs=entry.prose("governs"),
         meanings=MappingProxyType(dict(entry.texts("meanings"))),
     )
@@ -121,10 +122,20 @@ def build_rule(entry: Entry, choices: frozenset[str]) -> Rule:
 
 def build_property(entry: Entry) -> Property:
     kinds: tuple[model.PropertyKind, ...] = get_args(model.PropertyKind)
+    judged: tuple[model.Judged, ...] = get_args(model.Judged)
+    systems: tuple[model.PropertySystem, ...] = get_args(model.PropertySystem)
+    kind = _pick(entry, "kind", kinds)
+    # An entry with the key of another kind is refused for a key that is not known.
+    where: model.Judged | None = "always" if kind == "always" else None
+    if where is not None and entry.has("judged"):
+        where = _pick(entry, "judged", judged)
     return Property(
         id=matching(entry, "id", PROPERTY_ID, "S-1"),
         name=matching(entry, "name", NAME, "CamelCase"),
-        kind=_pick(entry, "kind", kinds),
+        kind=kind,
+        system=_pick(entry, "system", systems) if entry.has("system") else "replicas",
+        judged=where,
+        goals=entry.words("goals") if kind == "eventually" else (),
         statement=entry.prose("statement"),
         rules=entry.words("rules"),
         mutation=entry.prose("mutation"),

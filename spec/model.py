@@ -30,6 +30,11 @@ PropertyKind: TypeAlias = Literal["always", "eventually", "sometimes"]
 """``always``: holds in every reachable state. ``eventually``: holds on every fair run. ``sometimes``: some
 reachable state or step shows it; a run that never does has not explored what it claims to."""
 
+Judged: TypeAlias = Literal["always", "voter-changes", "descriptions", "on-request"]
+"""Where the checker judges an ``always`` property; ``properties.toml`` explains the words."""
+
+PropertySystem: TypeAlias = Literal["replicas", "brokers"]
+
 MessageKind: TypeAlias = Literal["request", "response", "record", "file"]
 
 ErrorStatus: TypeAlias = Literal["current", "removed"]
@@ -53,6 +58,8 @@ class Variant:
     id: str
     name: str
     values: tuple[str, ...]
+    switch: str | None
+    """The switch of a protocol that chooses (``state-machine``); ``None``: no switch does."""
     governs: str
     meanings: Mapping[str, str]
     """What each value means; the keys are exactly ``values``."""
@@ -307,6 +314,12 @@ class Property:
     """The smallest change of a rule that should break it."""
     bounds: str
     """The smallest model in which the broken rule should show: an estimate."""
+    system: PropertySystem
+    """Whose property it is."""
+    judged: Judged | None
+    """``None`` for properties that are not of the kind ``always``."""
+    goals: tuple[str, ...]
+    """The goals of scenarios by which an ``eventually`` property may be judged."""
 
 
 @dataclass(frozen=True, slots=True)

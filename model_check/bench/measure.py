@@ -126,9 +126,9 @@ def _with_symmetry(scenario: KRaftScenario, plan: Plan) -> Round:
     """All states of ``scenario``, and those up to renaming of voters, unless that is refused."""
     environment = scenario.environment.model_copy(update={"sends": "any-order"})
     chosen = scenario.model_copy(update={"environment": environment})
-    whole, renamed = build(chosen), build(chosen)
+    whole = build(chosen)
     try:
-        symmetric(renamed, chosen)
+        renamed, _ = symmetric(build(chosen), chosen)
     except InputError:
         return {}
     tables = {"whole": Tables(whole), "renamed": Tables(renamed)}

@@ -20,7 +20,7 @@ from kraftcheck.reference.config import Problem
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened
-from kraftcheck.systems.coverage_targets import parse
+from kraftcheck.systems.coverage import parse
 from kraftcheck.systems.kind import BrokenInitialPrefix, Judged, ModelSystem
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
@@ -208,7 +208,7 @@ def check(
             system = model.build(scenario)
         except BrokenInitialPrefix as broken:
             return _of_initial_prefix(scenario, broken, watch)
-        interchangeable = model.interchangeable(system, scenario)
+        system, interchangeable = model.up_to_renaming(system, scenario)
         covering = Covering(system, guards=coverage) if coverage or scenario.expect.covers else None
         run = partial(
             explorer,

@@ -13,7 +13,7 @@ from kraftcheck.checking.coverage.index import CHECKS, SCENARIO, VECTORS, Execut
 from kraftcheck.checking.run import check
 from kraftcheck.support.arguments import cores
 from kraftcheck.support.places import folder_of, root
-from kraftcheck.systems.coverage_targets import RULE
+from kraftcheck.systems.coverage import RULE
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.vectors import files
 from kraftcheck.vectors.vector import difference

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff
 from kraftcheck.reference.events import Event, Poll, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import Protocol
@@ -16,6 +15,7 @@ from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_standard_input, read_text
+from kraftcheck.systems.kraft.node import expired_at_once
 from kraftcheck.systems.kraft.possible import require_consistent
 from kraftcheck.systems.kraft.text.event import parse_event
 from kraftcheck.systems.kraft.text.replica import parse_replica
@@ -46,15 +46,9 @@ def ask(protocol: Protocol, replica: Replica, event: Event | Literal["start"]) -
 
 def ask_next_poll(protocol: Protocol, answer: Answer) -> Answer:
     """The poll round that follows, in which a timer that was armed with no delay has expired already."""
-    replica = answer.outcome.replica
-    armed = (effect for effect in answer.outcome.effects if isinstance(effect, ArmTimer))
-    expired = tuple(dict.fromkeys(effect.timer for effect in armed if _is_due_at_once(effect)))
-    return ask(protocol, replica, Poll(tuple(timer for timer in Timer if timer in expired)))
-
-
-def _is_due_at_once(effect: ArmTimer) -> bool:
-    duration = effect.duration
-    return duration is Duration.NONE or (isinstance(duration, SuccessorBackoff) and duration.position == 0)
+    expired = expired_at_once(answer.outcome.effects)
+    poll = Poll(tuple(timer for timer in Timer if timer in expired))
+    return ask(protocol, answer.outcome.replica, poll)
 
 
 # Reading the question.

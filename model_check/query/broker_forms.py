@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kraftcheck.query.broker_consistency import draft_evidence, shipped_evidence
@@ -10,11 +10,9 @@ from kraftcheck.reference.brokers import events, messages
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, Store
 from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
-from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers.switches import FORMS, with_switches
+from kraftcheck.systems.brokers.switches import FORMS
 from kraftcheck.systems.short_form import name_of
-from kraftcheck.systems.variants import read_switch
 
 _DRAFT, _SHIPPED = FORMS
 _BOTH = " or ".join(f"--protocol {form}" for form in FORMS)
@@ -42,12 +40,6 @@ _USUAL: Mapping[str, Any] = {
     _DRAFT: events.ContactLost | messages.IsrChangeRequest | messages.IsrChangeResponse,
     _SHIPPED: events.RegistrationDue | messages.AlterPartitionRequest | messages.AlterPartitionResponse,
 }
-
-
-def read_protocol(form: str, settings: Sequence[str]) -> BrokerProtocol:
-    """A form with some switches set, each ``switch=value``. Raises InputError."""
-    switches = dict(read_switch(setting) for setting in settings)
-    return with_switches(form, switches, lambda said: InputError(f"--set: {said}."))
 
 
 def of_question(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from kraftcheck.engine.liveness import Lasso, Withheld
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, System, Violation
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.switches import Switches
 
 if TYPE_CHECKING:
     from kraftcheck.engine.graph import Graph
@@ -209,22 +210,6 @@ class Liveness(Protocol):
         return system, scenario
 
 
-class Variants(Protocol):
-    """The variants of the protocol that a kind's scenarios choose from: a preset, and switches changed."""
-
-    @property
-    def presets(self) -> tuple[str, ...]: ...
-    @property
-    def switches(self) -> tuple[str, ...]: ...
-    def chosen(
-        self, scenario: Any, preset: str | None, switches: Mapping[str, Any], where: str
-    ) -> dict[str, Any]:
-        """The table ``protocol`` of ``scenario`` with another preset (``None``: its own, with the switches
-        that it has) and more switches. Raises InputError, which names ``where``.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a kind in a package above this one, as ``module:name``; imported on first use."""
@@ -261,7 +246,7 @@ class Kind(ABC):
     words: ClassVar[Words]
     files: ClassVar[Files]
     liveness: ClassVar[Liveness]
-    variants: ClassVar[Variants]
+    variants: ClassVar[Switches[Any]]
     vectors: ClassVar[Part]
     tlc: ClassVar[Part]
 
@@ -303,11 +288,11 @@ class Kind(ABC):
         any, of all variants.
         """
 
-    def interchangeable(self, system: Any, scenario: Any) -> tuple[int, ...]:
-        """The components up to whose renaming states are explored; configures ``system`` for that. Raises
-        InputError where a scenario requires it and no two components are interchangeable.
+    def up_to_renaming(self, system: Any, scenario: Any) -> tuple[Any, tuple[int, ...]]:
+        """``system`` as the scenario wants it explored, up to the renaming of components, and these
+        components. Raises InputError where no two components are interchangeable.
         """
-        return ()
+        return system, ()
 
     def undelivered(self, system: Any, place: Place, runs: Sequence[Run]) -> tuple[Any, ...]:
         """The messages that ``runs`` sent into cut links."""

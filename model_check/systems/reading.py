@@ -124,5 +124,5 @@ def show(data: object) -> str:
     """The data that was found, in a few words."""
     if isinstance(data, dict | list):
         return "an object" if isinstance(data, dict) else "an array"
-    told = json.dumps(data) if not isinstance(data, int) or abs(data) < 10**30 else "a huge number"
-    return told if len(told) < 60 else told[:57] + "..."
+    text = json.dumps(data) if not isinstance(data, int) or abs(data) < 10**30 else "a huge number"
+    return text if len(text) < 60 else text[:57] + "..."

@@ -33,7 +33,7 @@ from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.validation import parse_toml, place_of, refusal, spelled, validated
-from kraftcheck.systems.property_names import catalogued
+from kraftcheck.systems.properties import catalogued
 
 MAX_FILE_BYTES = 1_000_000
 #: The largest ``network.capacity``.
@@ -131,7 +131,7 @@ class Expected(Table):
     """The expected verdict; of a violation also the properties, and optionally the number of its steps.
     ``states`` pins the exact number of distinct states, including those that others represent. ``covers``:
     the coverage targets that some step must reach ("rule VOTE-10", see
-    :mod:`kraftcheck.systems.coverage_targets`).
+    :mod:`kraftcheck.systems.coverage`).
     """
 
     verdict: Annotated[Literal["holds", "violated"], Field(examples=["holds"])]

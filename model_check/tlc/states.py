@@ -89,7 +89,7 @@ def _event(step: PathStep, action: Hashable) -> Hashable:
 
 
 def _cuts_short(part: Also | Crash) -> bool:
-    return part is Also.STARTS_AGAIN or (isinstance(part, Crash) and not part.loses_power)
+    return part is Also.RESTARTS or (isinstance(part, Crash) and not part.loses_power)
 
 
 def their_states(dump: Path, variables: frozenset[str]) -> dict[Key, State]:

@@ -94,7 +94,7 @@ def _of_replicas(chosen: Scenario, max_states: int) -> Iterator[Candidate]:
         system, violations = cast(KRaftSystem, broken.system), broken.violations
     else:
         if scenario.reduction.symmetry:
-            symmetric(system, scenario)
+            system, _ = symmetric(system, scenario)
         violations = explore(system, threads=1, limits=Limits(max_states=max_states)).violations
     yield from map(of_step, found)
     driven = [*sequences.covering(scenario)]

@@ -29,15 +29,15 @@ from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Fatal, Stop
 from kraftcheck.reference.events import Event
-from kraftcheck.reference.protocol import KAFKA, PRESETS, Protocol
+from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers.switches import FORMS
-from kraftcheck.systems.brokers.switches import with_switches as with_broker_switches
-from kraftcheck.systems.variants import switches_of, with_switches
+from kraftcheck.systems.brokers.switches import SWITCHES as BROKER_SWITCHES
+from kraftcheck.systems.kraft.switches import SWITCHES
+from kraftcheck.systems.switches import Switches, switches_of
 from kraftcheck.vectors import form
 from kraftcheck.vectors.asked import Asked
 from kraftcheck.vectors.form import (
@@ -82,32 +82,26 @@ NODES: Mapping[str, Node] = {
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """The variants of a protocol: its presets, those whose vectors are wanted first, in order, the switches
-    that are sizes and times, and the protocol of a preset with switches at a place of a vector.
+    """The variants of a protocol: all of them, the presets whose vectors are wanted first, in order, and the
+    switches that are sizes and times.
     """
 
-    presets: Mapping[str, Any]
+    all: Switches[Any]
     first: tuple[Any, ...]
     measures: frozenset[str]
-    read: Callable[[str, Mapping[str, Any], str], Any]
-
-
-def _of_brokers(preset: str, switches: Mapping[str, Any], where: str) -> BrokerProtocol:
-    return with_broker_switches(preset, switches, lambda said: InputError(f"{where}.switches: {said}."))
 
 
 _VARIANTS: Mapping[type, Variants] = {
     Protocol: Variants(
-        PRESETS,
+        SWITCHES,
         (KAFKA,),
         frozenset({
             "fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms", "request-timeout-ms",
             "fetch-snapshot-max-bytes",
         }),
-        with_switches,
     ),
     BrokerProtocol: Variants(
-        FORMS, (SHIPPED, KIP343), frozenset({"controller-timeout", "broker-timeout"}), _of_brokers
+        BROKER_SWITCHES, (SHIPPED, KIP343), frozenset({"controller-timeout", "broker-timeout"})
     ),
 }  # fmt: skip
 
@@ -120,7 +114,7 @@ def encode_protocol(protocol: Protocol | BrokerProtocol) -> Json:
 
 @cache
 def _nearest(protocol: Protocol | BrokerProtocol) -> tuple[str, dict[str, str | bool | int]]:
-    presets = _VARIANTS[type(protocol)].presets
+    presets = _VARIANTS[type(protocol)].all.presets
     found = {name: switches_of(protocol, preset) for name, preset in presets.items()}
     # Of brokers the preset decides on the liveness; no switch may change it.
     nearest = min(found, key=lambda name: ("liveness" in found[name], len(found[name])))
@@ -129,11 +123,11 @@ def _nearest(protocol: Protocol | BrokerProtocol) -> tuple[str, dict[str, str | 
 
 def decode_protocol(data: Json, where: str, kind: type = Protocol) -> Any:
     """The protocol that a vector names; ``kind``: its class. Raises InputError."""
-    variants = _VARIANTS[kind]
+    variants = _VARIANTS[kind].all
     given: form.Protocol = typed(data, form.Protocol, f"{where}.protocol")
     if given.preset not in variants.presets:
         raise InputError(f"{where}.protocol.preset: expected one of {', '.join(variants.presets)}.")
-    return variants.read(given.preset, given.switches, f"{where}.protocol")
+    return variants.protocol(given.preset, given.switches, f"{where}.protocol")
 
 
 @cache

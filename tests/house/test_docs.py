@@ -14,9 +14,7 @@ from kraftcheck import spec
 from kraftcheck.cli import main as cli
 from kraftcheck.support.validation import table_in
 from kraftcheck.systems import scenario
-from kraftcheck.systems.brokers import names as broker_names
 from kraftcheck.systems.brokers.scenario import BrokerScenario
-from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from tests.house.sources import ROOT
 
@@ -123,19 +121,18 @@ def test_the_property_page_agrees_with_the_catalogue_and_the_checker() -> None:
     }
     for number, _, _, text in lines:
         assert text.startswith(spec.load().properties[number].statement)
-
-    def judged(*ways: str) -> set[str]:
-        return {name for _, name, way, _ in lines if way in ways}
-
-    always = {*names.ALWAYS, *names.VOTER_CHANGES, *names.DESCRIPTIONS, *names.ON_REQUEST}
-    of_brokers = {*broker_names.ALWAYS, *broker_names.ON_REQUEST}
-    assert judged("step", "state", "history") == always | of_brokers
+    how = {name: judged for _, name, judged, _ in lines}
+    assert {name for name in how if how[name] in ("step", "state", "history")} == {
+        each.name for each in spec.load().properties.values() if each.judged
+    }
     asked = {each.property for one in scenario.shipped().values() for each in one.check.eventually}
-    assert judged("lasso") == asked
-    goals = {each.name for each in spec.load().properties.values() if each.kind == "sometimes"}
-    assert judged("goal") == goals <= set(names.GOALS)
-    explained = {name for _, name, _, text in lines if re.search(r"\*[^*]+\*$", text)}
-    assert judged("not yet") <= explained
+    assert {name for name in how if how[name] == "lasso"} == asked
+    goals = {name for name in how if how[name] == "goal"}
+    assert goals == {each.name for each in spec.load().properties.values() if each.kind == "sometimes"}
+    explained = {
+        name for _, name, judged, text in lines if judged == "not yet" and re.search(r"\*[^*]+\*$", text)
+    }
+    assert explained == {name for name in how if how[name] == "not yet"}
 
 
 def sizes_in(page: Path) -> Iterator[tuple[str, int]]:

@@ -6,13 +6,13 @@ import pytest
 
 from kraftcheck.cli import main as cli
 from kraftcheck.query.broker_consistency import event_problems, problems
-from kraftcheck.query.broker_forms import read_protocol
 from kraftcheck.query.broker_step import answer, parse_event, parse_state
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
 from kraftcheck.reference.brokers.protocol import KIP343
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers.short_form import describe
+from kraftcheck.systems.brokers.switches import SWITCHES
 from tests.query.transcripts import cases, name_of
 
 
@@ -23,7 +23,7 @@ def test_a_state_or_an_event_that_no_cluster_comes_to_is_refused(case: list[str]
         assert list(event_problems(parse_event(text))) == expected
     else:
         form, *settings = head.split()
-        assert list(problems(read_protocol(form, settings), parse_state(text))) == expected
+        assert list(problems(SWITCHES.read(form, settings), parse_state(text))) == expected
 
 
 STORE = (

@@ -216,7 +216,7 @@ def test_the_help_names_the_forms_of_brokers(capsys: pytest.CaptureFixture[str])
         ),
         (
             [CONTROLLER, "tick", "--set", "controller-timeout=0"],
-            "controller-timeout: expected a number",
+            "switch 'controller-timeout' takes a number from 1 to 9",
         ),
         ([CONTROLLER, "tick", "--set", "controller-timeout"], "expected switch=value"),
         ([CONTROLLER, "tick", "--set", "controler-timeout=1"], "there is no switch 'controler-timeout'"),

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.query import broker_forms
 from kraftcheck.query.broker_tables import BROKER_TABLES
 from kraftcheck.query.cover import cover
 from kraftcheck.query.decision_table import Decision, rows
 from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.query.tables import BY_FORM, REPLICAS
 from kraftcheck.reference.protocol import KAFKA, PRESETS
-from kraftcheck.systems.variants import read_protocol
+from kraftcheck.systems.brokers.switches import SWITCHES as BROKER_SWITCHES
+from kraftcheck.systems.kraft.switches import SWITCHES
 from tests.query.broker_rows import PROTOCOLS, decided
 from tests.query.transcripts import cases, name_of
 
@@ -62,7 +62,7 @@ Conditions = Mapping[str, str]
 def decisions(head: str) -> list[tuple[Conditions, Decision]]:
     """The decisions of a table under a protocol, which ``head`` names, with their conditions."""
     name, form, *settings = head.split()
-    read = broker_forms.read_protocol if form in BROKER_TABLES else read_protocol
+    read = BROKER_SWITCHES.read if form in BROKER_TABLES else SWITCHES.read
     known = form if form in BROKER_TABLES else REPLICAS
     columns = BY_FORM[known][name].columns
     found = decided(known, name, read(form, settings))

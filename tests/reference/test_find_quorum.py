@@ -8,7 +8,7 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA, KIP595, KIP853, ZombieLeader
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.systems.kraft.text import parse_replica
-from kraftcheck.systems.variants import choices
+from kraftcheck.systems.switches import choices
 from tests.reference.asking import Case, check, table
 
 LEADER = "leader id=1 epoch=5 log=2@4,2@5"

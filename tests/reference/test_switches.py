@@ -10,8 +10,8 @@ import pytest
 
 from kraftcheck.reference.frozen import field_types
 from kraftcheck.reference.protocol import KAFKA, Protocol
+from kraftcheck.systems.kraft.switches import SWITCHES
 from kraftcheck.systems.kraft.text import parse_replica
-from kraftcheck.systems.variants import with_switches
 from tests.reference.asking import after, ask, is_true, pieces
 
 LEADER = "leader id=1 voters=1,2,3 epoch=5 log=2@2,1@3,2@5"
@@ -93,7 +93,7 @@ CASES = [
 
 def last(case: Case, switches: Mapping[str, object]) -> list[str]:
     """The outcome of the last event, in pieces."""
-    protocol = with_switches("kafka", switches, "test")
+    protocol = SWITCHES.protocol("kafka", switches, "test")
     *first, event = case.events.split(" | ")
     before = after(parse_replica(case.replica), " | ".join(first), protocol)
     return pieces(before, ask(before, event, protocol))

@@ -9,11 +9,11 @@ from typing import cast
 import pytest
 
 from kraftcheck.reference.brokers.protocol import IsrChanges
-from kraftcheck.systems.brokers import names as broker_names
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 from kraftcheck.systems.brokers.system import BrokerSystem
-from kraftcheck.systems.kraft import identities, names
+from kraftcheck.systems.kraft import identities
+from kraftcheck.systems.kraft.scenario import NAMES
 from kraftcheck.systems.scenario import Scenario, find
 from kraftcheck.tlc.brokers import BUDGETS
 from kraftcheck.tlc.modules import BROKERS_MODULE, Configuration, Modules
@@ -23,17 +23,17 @@ CONFIGURATIONS = {name: MODULES.configuration(name) for name in MODULES.names()}
 OF_BROKERS = tuple(n for n, each in CONFIGURATIONS.items() if each.root.startswith(BROKERS_MODULE))
 OF_REPLICAS = tuple(name for name in CONFIGURATIONS if name not in OF_BROKERS)
 #: Judged by the checker, and not by the modules: these have no fetches in purgatory and no legacy brokers.
-WITHOUT_COUNTERPART = {names.RESIGNED_KEEPS_NOBODY_WAITING, broker_names.LEGACY_ACTIVE}
+WITHOUT_COUNTERPART = {"ResignedKeepsNobodyWaiting", "LegacyBrokerAlwaysActive"}
 #: The properties of voter changes that the modules judge.
 OF_CHANGES = {
-    names.ONE_CHANGE_AT_A_TIME,
-    names.CHANGE_NEEDS_COMMIT,
-    names.COMMITTED_SURVIVES_CHANGES,
-    names.REMOVED_LEADER_DOES_NOT_COUNT,
-    names.ADDED_VOTER_IS_READY,
-    names.VOTER_SET_NOT_EMPTY,
-    names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,
-    names.CHANGE_ANSWERED,
+    "OneVoterChangeAtATime",
+    "VoterChangeNeedsOwnEpochCommit",
+    "CommittedSurvivesVoterChanges",
+    "RemovedLeaderDoesNotCount",
+    "AddedVoterIsReady",
+    "VoterSetNotEmpty",
+    "VoterChangeAcknowledgedWhenCommitted",
+    "VoterChangeIsAnswered",
 }
 #: Timers that a configuration names for all replicas; scenarios of their own name them as they like.
 TIMERS = {
@@ -200,7 +200,7 @@ def test_the_judged_properties_are_those_of_the_scenario(name: str) -> None:
         asked = set(build(cast(BrokerScenario, scenario)).properties) - WITHOUT_COUNTERPART
         assert set(re.findall(r'"(\w+)"', constants_of(configuration)["Judged"])) == asked
     else:
-        asked = {*(scenario.check.only or names.ALWAYS), *scenario.check.properties}
+        asked = {*(scenario.check.only or NAMES.judged("always")), *scenario.check.properties}
         asked |= OF_CHANGES if scenario.replicas.dynamic else set()
         asked -= {*scenario.check.without, *WITHOUT_COUNTERPART}
         waived = re.search(r"NotJudged = \{([^}]*)\}", configuration.text)

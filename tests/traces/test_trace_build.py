@@ -7,9 +7,7 @@ from random import Random
 import pytest
 
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.build import build as build_system
-from kraftcheck.systems.kraft.node import execute
 from kraftcheck.traces import TraceError, build, build_lasso
 from kraftcheck.traces.walk import Walk
 from tests.traces.trace_samples import FAULTY, POWER_LOSS, UNSTABLE, counterexample, scenario_of, violation
@@ -19,8 +17,8 @@ def test_a_violation_becomes_a_trace_that_ends_in_it() -> None:
     system, chosen, found = violation(UNSTABLE)
     trace = build(system, chosen, found)
     assert len(trace.steps) == found.depth
-    assert trace.property == names.STABLE_LEADERSHIP
-    assert trace.steps[-1].violations == (names.STABLE_LEADERSHIP,)
+    assert trace.property == "ReturningReplicaDeposesNobody"
+    assert trace.steps[-1].violations == ("ReturningReplicaDeposesNobody",)
     assert all(not step.violations for step in trace.steps[:-1])
     assert trace.finding is not None
     assert trace.finding.reasons == ("Replica 2 becomes Leader of epoch 2 although replica 1 leads epoch 1.",)
@@ -29,7 +27,7 @@ def test_a_violation_becomes_a_trace_that_ends_in_it() -> None:
 def test_what_is_not_that_violation_is_refused() -> None:
     system, chosen, found = violation(UNSTABLE)
     with pytest.raises(TraceError, match="not in a violation of LogMatching"):
-        build(system, chosen, replace(found, property=names.LOG_MATCHING))
+        build(system, chosen, replace(found, property="LogMatching"))
     with pytest.raises(TraceError, match="no violation"):
         build(system, chosen, replace(found, path=found.path[:-1]))
     with pytest.raises(TraceError, match="violated already"):
@@ -54,12 +52,7 @@ def test_rules_and_effects_are_those_of_the_reference() -> None:
         (run,) = step.runs
         before = nodes[step.replica].replica
         assert before is not None
-        again = execute(
-            system.wiring,
-            system.protocols[system.wiring.component(step.replica)],
-            before,
-            run.events[0],
-        )
+        again = system.hosts[system.wiring.component(step.replica)].execute(before, run.events[0])
         assert (again.events, again.rules, again.effects) == (run.events, run.rules, run.effects)
         nodes |= dict(step.nodes)
         assert again.replica == nodes[step.replica].replica

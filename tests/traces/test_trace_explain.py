@@ -12,13 +12,13 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, Log, Value, log_of
 from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.build import build as build_system
 from kraftcheck.systems.kraft.explain import explain
 from kraftcheck.systems.kraft.explain_steps import SENTENCES
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Truncated, Voted
 from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.scenario import NAMES
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.system import KRaftSystem
 from tests.traces.trace_samples import UNSTABLE, scenario_of
@@ -37,26 +37,26 @@ def _label(violated: str, history: History, label: Label) -> str:
 @pytest.mark.parametrize(
     ("violated", "history", "label", "expected"),
     [
-        (names.SINGLE_LEADER, History(leaders=((3, 2),)), Elected(1, 3),
+        ("SingleLeaderPerEpoch", History(leaders=((3, 2),)), Elected(1, 3),
          "Replica 1 becomes Leader of epoch 3, which replica 2 has led before."),
-        (names.EX_LEADER_NEVER_LEADS_AGAIN, History(leaders=((3, 1),)), Elected(1, 3),
+        ("NoReturnAfterLeading", History(leaders=((3, 1),)), Elected(1, 3),
          "Replica 1 becomes Leader of epoch 3 although it has led this epoch before."),
-        (names.EX_LEADER_NEVER_LEADS_AGAIN, History(leaders=((3, 1),)), Voted(1, 3, ReplicaKey(2)),
+        ("NoReturnAfterLeading", History(leaders=((3, 1),)), Voted(1, 3, ReplicaKey(2)),
          "Replica 1 votes for replica 2 in epoch 3, which it has led itself."),
-        (names.VOTED_ONCE, History(votes=((1, 3, ReplicaKey(2)),)), Voted(1, 3, ReplicaKey(3)),
+        ("VotedOncePerEpoch", History(votes=((1, 3, ReplicaKey(2)),)), Voted(1, 3, ReplicaKey(3)),
          "Replica 1 votes for replica 3 in epoch 3, in which it has voted for replica 2 before."),
-        (names.SELF_VOTE_SURVIVES, History(votes=((1, 3, ReplicaKey(1)),)), Voted(1, 3, ReplicaKey(3)),
+        ("SelfVoteSurvivesRestart", History(votes=((1, 3, ReplicaKey(1)),)), Voted(1, 3, ReplicaKey(3)),
          "Replica 1 votes for replica 3 in epoch 3, in which it has voted for itself before."),
-        (names.STATE_MACHINE_SAFETY, History(committed=(ONE,)), Committed(2, (OTHER,), None),
+        ("StateMachineSafety", History(committed=(ONE,)), Committed(2, (OTHER,), None),
          "Replica 2 commits the Value at offset 0 of epoch 1, "
          "where the Value at offset 0 of epoch 1 was committed before."),
-        (names.COMMITS_OWN_EPOCH, History(), Committed(2, (ONE,), 2),
+        ("CommitNeedsOwnEpoch", History(), Committed(2, (ONE,), 2),
          "Replica 2, Leader of epoch 2, commits up to the Value at offset 0 of epoch 1, "
          "of an earlier epoch."),
-        (names.HIGH_WATERMARK_MONOTONE, History(committed=(ONE,), committed_epoch=1), Committed(2, (), 2),
+        ("HighWatermarkMonotone", History(committed=(ONE,), committed_epoch=1), Committed(2, (), 2),
          "Replica 2, Leader of epoch 2, knows only offset 0 as committed; "
          "the log was committed up to offset 1 before."),
-        (names.STABLE_LEADERSHIP, History(leaders=((1, 1),)), Elected(2, 2),
+        ("ReturningReplicaDeposesNobody", History(leaders=((1, 1),)), Elected(2, 2),
          "Replica 2 becomes Leader of epoch 2 although replica 1 leads epoch 1."),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalnum() else "",
@@ -66,7 +66,7 @@ def test_history(violated: str, history: History, label: Any, expected: str) -> 
 
 
 def test_truncation() -> None:
-    found = _label(names.TRUNCATION_KEEPS_COMMITTED, History(committed=(ONE,)), Truncated(1, (ONE,), 0))
+    found = _label("TruncationKeepsCommonPrefix", History(committed=(ONE,)), Truncated(1, (ONE,), 0))
     assert found == "Replica 1 truncates a committed record: the Value at offset 0 of epoch 1."
 
 
@@ -88,17 +88,17 @@ def _explain(violated: str, state: GlobalState) -> str:
 def test_logs() -> None:
     one, other = log_of((ONE,)), log_of((OTHER,))
     state = _state({1: one, 2: other, 3: Log()})
-    assert _explain(names.RECORD_IDENTITY, state).startswith("At offset 0 of epoch 1, replica 1 holds")
+    assert _explain("RecordIdentity", state).startswith("At offset 0 of epoch 1, replica 1 holds")
     end = Batch(1, 2, (Value(1),))
     state = _state({1: log_of((ONE, end)), 2: log_of((OTHER, end)), 3: Log()})
     assert "Replicas 1 and 2 both hold the Value at offset 1 of epoch 2, and differ before it" in _explain(
-        names.LOG_MATCHING, state
+        "LogMatching", state
     )
 
 
 def test_leader_completeness() -> None:
     history = History(committed=(LATER,), committed_epoch=1)
-    assert _explain(names.LEADER_COMPLETENESS, _state({1: Log()}, history)) == (
+    assert _explain("LeaderCompleteness", _state({1: Log()}, history)) == (
         "Replica 1, Leader of epoch 1, lacks the Value at offset 0 of epoch 2, "
         "which was committed by the leader of epoch 1."
     )
@@ -106,7 +106,7 @@ def test_leader_completeness() -> None:
 
 def test_majority() -> None:
     state = _state({1: log_of((ONE,)), 2: Log(), 3: Log()}, History(committed=(ONE,), committed_epoch=1))
-    for violated in (names.HIGH_WATERMARK_ON_MAJORITY, names.ACKNOWLEDGED_IS_DURABLE):
+    for violated in ("HighWatermarkOnMajority", "AcknowledgedIsDurable"):
         assert "only replica 1 of 3 voters has it all; a majority is 2." in _explain(violated, state)
 
 
@@ -115,24 +115,24 @@ def test_known_leaders() -> None:
     assert node.replica is not None
     confused = replace(node.replica, quorum_state=replace(node.replica.quorum_state, leader=2))
     locals_ = (START.locals[0], replace(node, replica=confused), START.locals[2])
-    assert _explain(names.SINGLE_KNOWN_LEADER, replace(START, locals=locals_)).startswith(
+    assert _explain("SingleKnownLeaderPerEpoch", replace(START, locals=locals_)).startswith(
         "In epoch 1, replica 1 takes replica 1 for the leader and replica 2 takes replica 2."
     )
 
 
 def test_every_property_has_words() -> None:
     of_states = {
-        names.SINGLE_KNOWN_LEADER, names.RECORD_IDENTITY, names.LOG_MATCHING, names.LEADER_COMPLETENESS,
-        names.HIGH_WATERMARK_ON_MAJORITY, names.ACKNOWLEDGED_IS_DURABLE,
-        names.COMMITTED_SURVIVES_CHANGES, names.REMOVED_LEADER_DOES_NOT_COUNT,
+        "SingleKnownLeaderPerEpoch", "RecordIdentity", "LogMatching", "LeaderCompleteness",
+        "HighWatermarkOnMajority", "AcknowledgedIsDurable",
+        "CommittedSurvivesVoterChanges", "RemovedLeaderDoesNotCount",
     }  # fmt: skip
     of_history = {
-        names.SINGLE_LEADER, names.VOTED_ONCE, names.SELF_VOTE_SURVIVES, names.EX_LEADER_NEVER_LEADS_AGAIN,
-        names.TRUNCATION_KEEPS_COMMITTED, names.COMMITS_OWN_EPOCH, names.STATE_MACHINE_SAFETY,
-        names.STABLE_LEADERSHIP, names.REFUSAL_TELLS_COMMITTED_SET, names.REFUSAL_IS_UP_TO_DATE,
+        "SingleLeaderPerEpoch", "VotedOncePerEpoch", "SelfVoteSurvivesRestart", "NoReturnAfterLeading",
+        "TruncationKeepsCommonPrefix", "CommitNeedsOwnEpoch", "StateMachineSafety",
+        "ReturningReplicaDeposesNobody", "RefusalTellsCommittedSet", "RefusalIsUpToDate",
     }  # fmt: skip
     assert of_states | of_history | set(SENTENCES) >= set(
-        names.ALWAYS + names.VOTER_CHANGES + names.ON_REQUEST
+        NAMES.judged("always", "voter-changes", "on-request")
     )
     leader = cast(Node, START.locals[0]).replica
     assert leader is not None and isinstance(leader.role, Leader)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kraftcheck.engine.system import Exploration, Outcome
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.coverage_targets import Item
+from kraftcheck.systems.coverage import Item
 from kraftcheck.systems.guards import Guard, Seen, Watch
 from kraftcheck.systems.kind import ModelSystem, Step
 from kraftcheck.systems.kinds import kind_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from kraftcheck import spec
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.systems.citations import in_steps
-from kraftcheck.systems.variants import choices
+from kraftcheck.systems.switches import choices
 
 OTHER_VARIANT = "of another variant of the protocol"
 BEHIND_OTHERS = "as guards behind other guards, to which no event is known to lead"

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.coverage.covering import Covered, guards_of
 from kraftcheck.checking.coverage.not_exercised import reason_of_silence
-from kraftcheck.systems.coverage_targets import GRANTED, REFUSED, RULE, TARGET_KINDS, VOTE, everything
+from kraftcheck.systems.coverage import GRANTED, REFUSED, RULE, TARGET_KINDS, VOTE
 from kraftcheck.systems.guards import Guard
 from kraftcheck.systems.kind import ModelSystem
 from kraftcheck.systems.kinds import KINDS
+from kraftcheck.systems.kraft.kind import REPLICAS
 
 if TYPE_CHECKING:
     from kraftcheck.checking.run import CheckResult
@@ -141,9 +142,11 @@ def together(results: Iterable[CheckResult]) -> Report:
 
 def to_cover(systems: Sequence[ModelSystem]) -> Mapping[str, Sequence[str]]:
     """The coverage targets by kind, for all kinds of systems among ``systems`` together."""
-    known: dict[str, list[str]] = {kind: [] for kind in everything()}
+    if not systems:
+        return REPLICAS.to_cover(())
+    known: dict[str, list[str]] = {kind: [] for kind in (*TARGET_KINDS, VOTE)}
     for each in KINDS:
         own = [system for system in systems if isinstance(system, each.values)]
         for kind, names in each.to_cover(own).items() if own else ():
             known[kind] += [name for name in names if name not in known[kind]]
-    return known if systems else everything()
+    return known

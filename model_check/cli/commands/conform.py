@@ -20,7 +20,7 @@ from kraftcheck.support.outputs import versioned
 from kraftcheck.support.parallel import processes
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
-from kraftcheck.systems.variants import add_protocol_options, read_protocol
+from kraftcheck.systems.kraft.switches import SWITCHES, add_protocol_options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare and judge the runs.
 
     Exit status: see :func:`kraftcheck.evidence.recordings.conform_report.exit_status`."""
-    protocol = read_protocol(arguments.protocol, arguments.settings)
+    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
     require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
     with progress(quiet=arguments.json) as tell:

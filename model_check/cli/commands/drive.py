@@ -31,7 +31,8 @@ from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.scenario import of_replicas, shipped
-from kraftcheck.systems.variants import add_protocol_options, read_protocol, switches_of
+from kraftcheck.systems.kraft.switches import SWITCHES, add_protocol_options
+from kraftcheck.systems.switches import switches_of
 from kraftcheck.traces import json_form
 
 EPILOG = """\
@@ -95,7 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Drive the adapter. Raises InputError where the adapter does not work."""
-    protocol = read_protocol(arguments.protocol, arguments.settings)
+    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
     if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
         raise InputError(
             "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the "

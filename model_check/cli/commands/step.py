@@ -27,12 +27,13 @@ from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.brokers import short_form as broker_short
 from kraftcheck.systems.brokers.switches import FORMS
+from kraftcheck.systems.brokers.switches import SWITCHES as BROKER_SWITCHES
+from kraftcheck.systems.kraft.switches import DEFAULT, SWITCHES, add_protocol_options
 from kraftcheck.systems.kraft.text import fields
 from kraftcheck.systems.kraft.text.effects import describe_effect
 from kraftcheck.systems.kraft.text.event import describe_message, print_event
 from kraftcheck.systems.kraft.text.replica import print_replica
 from kraftcheck.systems.short_form import name_of
-from kraftcheck.systems.variants import DEFAULT, add_protocol_options, read_protocol
 
 _NEEDED = (
     "step needs REPLICA and EVENT (or a broker's or the controller's STATE and EVENT), or --table; "
@@ -135,7 +136,7 @@ def _protocol_of_replicas(arguments: argparse.Namespace, what: str) -> Protocol:
             f"{what} is about replicas: pass one of --protocol {', '.join(PRESETS)}, or none, "
             f"not --protocol {arguments.protocol!r}."
         )
-    return read_protocol(arguments.protocol or DEFAULT, arguments.settings)
+    return SWITCHES.read(arguments.protocol or DEFAULT, arguments.settings)
 
 
 def _as_json(answers: list[Answer]) -> list[dict[str, Any]]:
@@ -187,7 +188,7 @@ def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -
     before = broker_step.parse_state(given[0])
     event = broker_step.parse_event(given[1], before)
     form, says = broker_forms.of_question(arguments.protocol, before, event)
-    protocol = broker_forms.read_protocol(form, arguments.settings)
+    protocol = BROKER_SWITCHES.read(form, arguments.settings)
     outcome = broker_step.answer(protocol, before, event)
     if arguments.json:
         data = broker_step.as_json(protocol, event, outcome)
@@ -246,7 +247,7 @@ def _show_table(arguments: argparse.Namespace) -> None:
     name: str = arguments.table
     if not name:
         if arguments.protocol not in FORMS:
-            read_protocol(arguments.protocol or DEFAULT, arguments.settings)
+            SWITCHES.read(arguments.protocol or DEFAULT, arguments.settings)
         _list_tables(as_json=arguments.json)
         return
     form = form_of_table(name, arguments.protocol)
@@ -254,7 +255,7 @@ def _show_table(arguments: argparse.Namespace) -> None:
     if form == REPLICAS:
         found = rows(table, _protocol_of_replicas(arguments, f"--table '{name}'"))
     else:
-        found = rows(table, broker_forms.read_protocol(form, arguments.settings))
+        found = rows(table, BROKER_SWITCHES.read(form, arguments.settings))
     preset = arguments.protocol or DEFAULT if form == REPLICAS else form
     title = " ".join([preset, *arguments.settings])
     if arguments.json:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from kraftcheck.evidence.history.facts import Key, Place, listed
-from kraftcheck.systems.kraft import names
 
 #: About 50 MB of facts in three-voter clusters.
 EPOCHS_KEPT: Final = 50_000
@@ -137,7 +136,7 @@ class Cluster:
         ):
             entry.disputed.add(seen.node)
             self.findings.problem(
-                names.SINGLE_KNOWN_LEADER,
+                "SingleKnownLeaderPerEpoch",
                 seen.node,
                 seen.where,
                 seen.time,
@@ -207,7 +206,7 @@ class Cluster:
                 self._sets[offset] = (voters, seen)
         elif known[0] != voters:
             self.findings.problem(
-                names.COMMITTED_SURVIVES_CHANGES,
+                "CommittedSurvivesVoterChanges",
                 seen.node,
                 seen.where,
                 seen.time,
@@ -241,7 +240,7 @@ def check_complete(epoch: int, start: Seen, high: Seen, findings: Problems) -> N
     """Judge that the leader of ``epoch`` starts at or after the ``high`` watermark of smaller epochs."""
     if start.value < high.value:
         findings.problem(
-            names.LEADER_COMPLETENESS,
+            "LeaderCompleteness",
             start.node,
             start.where,
             start.time,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kraftcheck.evidence.history.facts import Key, Report, Violation
 from kraftcheck.evidence.history.replica import WholeState
-from kraftcheck.systems.kraft import names
 
 
 def check_fetch(
@@ -20,7 +19,7 @@ def check_fetch(
                 f"takes a fetch of voter {who} at {offset} for an acknowledgement; that voter has flushed up "
                 f"to {flushed}"
             )
-            report(Violation(names.ACKNOWLEDGED_IS_DURABLE, "", found, others=(who.id,)))
+            report(Violation("AcknowledgedIsDurable", "", found, others=(who.id,)))
         return
     counted = []
     if before.high_watermark != after.high_watermark:
@@ -32,7 +31,7 @@ def check_fetch(
         counted.append("its check-quorum timer")
     if counted:
         known = any(voter.id == who.id for voter in before.voters)
-        name = names.WIPED_REPLICA_IS_ANOTHER if known else names.OBSERVERS_DO_NOT_COUNT
+        name = "WipedReplicaIsAnother" if known else "ObserversDoNotCount"
         found = f"changes {' and '.join(counted)} on a fetch of {who}, which is no voter"
         report(Violation(name, "", found, others=(who.id,)))
 
@@ -46,4 +45,4 @@ def check_times(before: WholeState, after: WholeState, now: int, report: Report)
                 what = ("last fetch", "time of being caught up")[index]
                 then = f", before it was {old[index]}" if index < len(old) else ""
                 found = f"records {time} as the {what} of {replica} at {now}{then}"
-                report(Violation(names.DESCRIBE_TIMES_MONOTONE, "", found))
+                report(Violation("DescribeTimesMonotone", "", found))

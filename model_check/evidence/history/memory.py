@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Hidden, Key, Place, Report, State, Violation
-from kraftcheck.systems.kraft import names
 
 #: Roles in which a replica that has led the epoch must not be found again in it.
 _TAKING_PART: Final = frozenset({"Unattached", "Voted", "Candidate", "Follower"})
@@ -57,7 +56,7 @@ class Memory:
         self._observe_vote(state.voted, where, report)
         if state.role == "Follower" and state.leader == self.node:
             found = f"node {self.node} follows itself"
-            report(Violation(names.RESIGNED_LEAVES_ITS_EPOCH, "another leader", found))
+            report(Violation("ResignedLeavesItsEpoch", "another leader", found))
         self._observe_leader(state.leader, where, report)
 
     def stored(self, epoch: int, leader: int | None, voted: Key | None, where: Place, report: Report) -> None:
@@ -79,7 +78,7 @@ class Memory:
             expected = f"no vote in epoch {epoch}, which it has led"
             found = f"a vote for {candidate}"
             others = (candidate.id,)
-            report(Violation(names.EX_LEADER_NEVER_LEADS_AGAIN, expected, found, self.led, others=others))
+            report(Violation("NoReturnAfterLeading", expected, found, self.led, others=others))
         elif self.voted is None:
             self.voted, self.voted_where = candidate, where
 
@@ -88,7 +87,7 @@ class Memory:
     def _reach(self, epoch: int, where: Place, report: Report) -> None:
         if epoch < self.epoch:
             expected = f"epoch {self.epoch} or larger"
-            report(Violation(names.EPOCH_MONOTONE, expected, f"epoch {epoch}", self.epoch_where))
+            report(Violation("EpochMonotone", expected, f"epoch {epoch}", self.epoch_where))
         if epoch != self.epoch:
             self._begin(epoch, where)
 
@@ -96,7 +95,7 @@ class Memory:
         if state.role == "Leader":
             if self.left:
                 expected = f"no second leadership of epoch {state.epoch}"
-                also = (names.EX_LEADER_NEVER_LEADS_AGAIN,)
+                also = ("NoReturnAfterLeading",)
                 report(Violation("no-return", expected, "Leader again", self.led, also=also))
                 self.left = False
             self.led = self.led or where
@@ -115,21 +114,23 @@ class Memory:
         if voted is None:
             if self.voted is not None and not self.vote_may_go:
                 expected = f"the vote for {self.voted} in epoch {self.epoch}"
-                report(Violation(names.VOTE_KEPT, expected, "no vote", self.voted_where))
+                report(Violation("VoteKeptWithinEpoch", expected, "no vote", self.voted_where))
                 self.voted = None
             return
         if self.voted is not None and not self.voted.matches(voted):
-            self._report_second_vote(voted, report, names.VOTE_KEPT)
+            self._report_second_vote(voted, report, "VoteKeptWithinEpoch")
         if self.voted is None or not self.voted.matches(voted):
             self.voted, self.voted_where = voted, where
 
     def _report_second_vote(self, voted: Key, report: Report, *also: str) -> None:
         assert self.voted is not None
-        own = (names.SELF_VOTE_SURVIVES,) if self.voted.id == self.node else ()
+        own = ("SelfVoteSurvivesRestart",) if self.voted.id == self.node else ()
         expected = f"the vote for {self.voted} in epoch {self.epoch}"
         found = f"a vote for {voted}"
         others = () if voted.id == self.node else (voted.id,)
-        violation = Violation(names.VOTED_ONCE, expected, found, self.voted_where, (), (*own, *also), others)
+        violation = Violation(
+            "VotedOncePerEpoch", expected, found, self.voted_where, (), (*own, *also), others
+        )
         report(violation)
 
     def _observe_leader(self, leader: int | Hidden | None, where: Place, report: Report) -> None:
@@ -137,6 +138,6 @@ class Memory:
             return
         if self.leader is not None and self.leader != leader:
             expected = f"leader {self.leader} of epoch {self.epoch}"
-            report(Violation(names.SINGLE_KNOWN_LEADER, expected, f"leader {leader}", self.leader_where))
+            report(Violation("SingleKnownLeaderPerEpoch", expected, f"leader {leader}", self.leader_where))
         if self.leader != leader:
             self.leader, self.leader_where = leader, where

@@ -15,7 +15,6 @@ from kraftcheck.evidence.history.facts import (
     Violation,
     listed,
 )
-from kraftcheck.systems.kraft import names
 
 #: Voter sets and versions kept by offset; the oldest are dropped. Only one can be uncommitted (VSET-7).
 _ENTRIES_KEPT: Final = 16
@@ -73,10 +72,10 @@ class Progress:
         """The high watermark is ``offset``, known in ``epoch``."""
         if self.high is not None and offset < self.high and not self.doubt_high:
             expected = f"a high watermark of {self.high} or larger"
-            report(Violation(names.HIGH_WATERMARK_MONOTONE, expected, str(offset), self.high_where))
+            report(Violation("HighWatermarkMonotone", expected, str(offset), self.high_where))
         if self.end is not None and offset > self.end:
             expected = f"a high watermark within the log, which ends at {self.end}"
-            report(Violation(names.STATE_MACHINE_SAFETY, expected, str(offset), self.end_where))
+            report(Violation("StateMachineSafety", expected, str(offset), self.end_where))
             self.end = self.end_epoch = None
         self.high, self.high_where, self.high_epoch = offset, where, epoch
         self.doubt_high = False
@@ -85,7 +84,7 @@ class Progress:
         """A line on the high watermark, of the node in ``state``."""
         if fact.previous is not None and fact.offset < fact.previous:
             expected = f"a high watermark of {fact.previous} or larger"
-            report(Violation(names.HIGH_WATERMARK_MONOTONE, expected, str(fact.offset), where))
+            report(Violation("HighWatermarkMonotone", expected, str(fact.offset), where))
         if fact.ends is not None:
             _check_majority(fact.offset, fact.ends, report)
         self.raise_high(fact.offset, fact.epoch if state is None else state.epoch, where, report)
@@ -95,7 +94,7 @@ class Progress:
             start = state.epoch_start
             if not self.own_high and start is not None and fact.offset <= start:
                 expected = f"a first high watermark above {start}, where epoch {state.epoch} starts"
-                report(Violation(names.COMMITS_OWN_EPOCH, expected, str(fact.offset)))
+                report(Violation("CommitNeedsOwnEpoch", expected, str(fact.offset)))
             self.own_high = True
         elif state.role == "Follower":
             self.fetched = where
@@ -113,10 +112,10 @@ class Progress:
             report(Violation("log-end", expected, str(fact.offset), self.end_where))
         if self.end_epoch is not None and fact.epoch < self.end_epoch:
             expected = f"a last record of epoch {self.end_epoch} or larger"
-            report(Violation(names.LOG_EPOCHS_MONOTONE, expected, f"epoch {fact.epoch}", self.end_where))
+            report(Violation("LogEpochsMonotone", expected, f"epoch {fact.epoch}", self.end_where))
         if state is not None and fact.epoch > state.epoch:
             expected = f"records of epoch {state.epoch} or smaller"
-            report(Violation(names.LOG_EPOCHS_MONOTONE, expected, f"epoch {fact.epoch}"))
+            report(Violation("LogEpochsMonotone", expected, f"epoch {fact.epoch}"))
         self.end, self.end_epoch, self.end_where = fact.offset, fact.epoch, where
 
     def _check_leader_append(self, fact: Appended, base: int, state: State | None, report: Report) -> None:
@@ -143,7 +142,7 @@ class Progress:
             expected = f"no truncation below the high watermark {self.high}"
             report(
                 Violation(
-                    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK,
+                    "NoTruncationBelowHighWatermark",
                     expected,
                     f"truncated to {offset}",
                     self.high_where,
@@ -201,7 +200,11 @@ class Progress:
             return
         if offset > state.epoch_start + 2 and not self.own_high and all(key.directory for key in last.voters):
             expected = f"a commit in epoch {state.epoch} before the voters change"
-            report(Violation(names.CHANGE_NEEDS_COMMIT, expected, f"voters changed at {offset}", last.where))
+            report(
+                Violation(
+                    "VoterChangeNeedsOwnEpochCommit", expected, f"voters changed at {offset}", last.where
+                )
+            )
 
     def newly_committed(self) -> list[Entry]:
         """Voter sets below the high watermark that were not returned before."""
@@ -218,7 +221,7 @@ class Progress:
         """kraft.version was read from the log at ``offset``."""
         if self.versions and version < self.versions[-1][1] and not self.doubt_sets:
             expected = f"kraft.version {self.versions[-1][1]} or larger"
-            report(Violation(names.KRAFT_VERSION_MONOTONE, expected, str(version), self.versions[-1][2]))
+            report(Violation("KRaftVersionMonotone", expected, str(version), self.versions[-1][2]))
         self.versions.append((offset, version, where))
         del self.versions[:-_ENTRIES_KEPT]
 
@@ -227,7 +230,7 @@ def check_step(old: frozenset[Key], new: frozenset[Key], earlier: Place | None, 
     """Judge that neighbouring voter sets of a log differ by one voter."""
     if not one_step(old, new):
         expected = f"the voters {listed(old)}, at most one removed and one added"
-        report(Violation(names.ONE_CHANGE_AT_A_TIME, expected, listed(new), earlier))
+        report(Violation("OneVoterChangeAtATime", expected, listed(new), earlier))
 
 
 def one_step(old: frozenset[Key], new: frozenset[Key]) -> bool:
@@ -247,4 +250,4 @@ def _check_majority(offset: int, ends: tuple[int | None, ...], report: Report) -
     needed = len(ends) // 2 + 1
     if reached < needed:
         expected = f"{needed} of {len(ends)} voters with a log that ends at {offset} or later"
-        report(Violation(names.HIGH_WATERMARK_ON_MAJORITY, expected, f"{reached} of them"))
+        report(Violation("HighWatermarkOnMajority", expected, f"{reached} of them"))

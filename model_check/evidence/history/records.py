@@ -8,7 +8,6 @@ from typing import Any
 from kraftcheck.evidence.history.chain import Batch, Forest, Link
 from kraftcheck.evidence.history.facts import Appended, Key, Place, Report, Violation
 from kraftcheck.evidence.history.replica import Replica, WholeState, is_majority
-from kraftcheck.systems.kraft import names
 
 
 class Logs:
@@ -41,7 +40,7 @@ class Logs:
         replica.flushed = min(replica.flushed, replica.log.end)
         if replica.log is log:
             found = f"truncates its log to {to}, which removes nothing: it ends at {log.end}"
-            report(Violation(names.TRUNCATION_KEEPS_COMMITTED, "", found))
+            report(Violation("TruncationKeepsCommonPrefix", "", found))
         if theirs is None:
             return
         common = log.common(theirs).end
@@ -50,13 +49,13 @@ class Logs:
                 f"truncates its log to {replica.log.end} on an answer of {leader}, with whose log it was "
                 f"equal up to {common}"
             )
-            report(Violation(names.TRUNCATION_KEEPS_COMMITTED, "", found, others=(leader,)))
+            report(Violation("TruncationKeepsCommonPrefix", "", found, others=(leader,)))
 
     def found(self, replica: Replica, log: Link, where: Place, report: Report) -> None:
         """A process finds ``log`` when it starts."""
         if replica.flushed > log.end:
             found = f"finds a log that ends at {log.end}, and had flushed up to {replica.flushed}"
-            report(Violation(names.ACKNOWLEDGED_IS_DURABLE, "", found))
+            report(Violation("AcknowledgedIsDurable", "", found))
         replica.moves_to(log, where)
         replica.flushed = min(replica.flushed, log.end)
 
@@ -65,11 +64,11 @@ def _report_twin(link: Link, twin: Link, report: Report) -> None:
     where = f"at offset {link.base} of epoch {link.epoch}"
     if (twin.base, twin.records) != (link.base, link.records):
         found = f"appends {link.records} {where}, where another log has {twin.records}"
-        report(Violation(names.RECORD_IDENTITY, "", found if len(found) <= 300 else f"{found[:300]} ..."))
+        report(Violation("RecordIdentity", "", found if len(found) <= 300 else f"{found[:300]} ..."))
     common = link.common(twin)
     if link.before is not common or twin.before is not common:
         found = f"appends {where} what another log holds as well, but they differ from offset {common.end} on"
-        report(Violation(names.LOG_MATCHING, "", found))
+        report(Violation("LogMatching", "", found))
 
 
 class Committed:
@@ -98,8 +97,8 @@ class Committed:
             f"{committed.end}"
         )
         changed = committed.voters != _first_voters(committed)
-        also = (names.COMMITTED_SURVIVES_CHANGES,) if changed else ()
-        report(Violation(names.LEADER_COMPLETENESS, "", found, also=also))
+        also = ("CommittedSurvivesVoterChanges",) if changed else ()
+        report(Violation("LeaderCompleteness", "", found, also=also))
 
     def high_watermark(
         self,
@@ -127,14 +126,14 @@ class Committed:
                 f"leads epoch {after.epoch} and has the high watermark {known}, below which no record of its "
                 "epoch lies"
             )
-            report(Violation(names.COMMITS_OWN_EPOCH, "", found))
+            report(Violation("CommitNeedsOwnEpoch", "", found))
         if after.is_voter and known > replica.flushed:
             alone = ", the only voter," if len(after.voters) == 1 else ""
             found = (
                 f"leads{alone} with the high watermark {known}, it has flushed its log up to "
                 f"{replica.flushed}"
             )
-            report(Violation(names.OWN_TAIL_FLUSHED, "", found))
+            report(Violation("OwnTailCountsWhenFlushed", "", found))
         earlier = [entry for epoch, entry in self._largest.items() if epoch < after.epoch]
         top, who = max(earlier, default=(0, 0))
         mine = self._largest.get(after.epoch)
@@ -143,7 +142,7 @@ class Committed:
                 f"leads epoch {after.epoch} with the high watermark {known}; {who} has led an earlier one "
                 f"with {top}"
             )
-            report(Violation(names.HIGH_WATERMARK_MONOTONE, "", found, others=(who,)))
+            report(Violation("HighWatermarkMonotone", "", found, others=(who,)))
         self._largest[after.epoch] = max(mine or (0, 0), (known, replica.id))
 
     def _judge_prefix(self, after: WholeState, prefix: Link, report: Report) -> None:
@@ -156,13 +155,13 @@ class Committed:
             prefix.suspect = True
             common = prefix.common(committed).end
             found = f"takes for committed what differs from the committed records from offset {common} on"
-            report(Violation(names.STATE_MACHINE_SAFETY, "", found))
+            report(Violation("StateMachineSafety", "", found))
         elif longer and after.role == "Leader":
             self.value_committed = self.value_committed or _holds_values(prefix, committed)
             self.log = prefix
         elif longer and committed is not self.root:
             found = f"has the high watermark {prefix.end}, no leader has had more than {committed.end}"
-            report(Violation(names.STATE_MACHINE_SAFETY, "", found))
+            report(Violation("StateMachineSafety", "", found))
 
     # --- snapshots and the state machine ------------------------------------------------------------------
 
@@ -173,14 +172,14 @@ class Committed:
         end, epoch = after.snapshot
         if after.log_start > end:
             found = f"has a log from {after.log_start} on, and a snapshot up to {end} only"
-            report(Violation(names.SNAPSHOT_IS_COMMITTED, "", found))
+            report(Violation("SnapshotIsCommittedPrefix", "", found))
         if before is not None and before.snapshot == after.snapshot:
             return
         limit = max(self.log.end, after.high_watermark or 0)
         link = self.log.at(end)
         if end > limit or (link.end, link.epoch) != (end, epoch):
             found = f"has a snapshot up to {end} of epoch {epoch}, which is not what was committed"
-            report(Violation(names.SNAPSHOT_IS_COMMITTED, "", found))
+            report(Violation("SnapshotIsCommittedPrefix", "", found))
 
     def applied(self, replica: Replica, base: int, epoch: int, values: list[Any], report: Report) -> None:
         """A state machine was given ``values`` from offset ``base`` on."""
@@ -191,7 +190,7 @@ class Committed:
                     f"applies {value} of epoch {epoch} at offset {offset}, {first[2]} has applied {first[1]} "
                     f"of epoch {first[0]}"
                 )
-                report(Violation(names.STATE_MACHINE_SAFETY, "", found, others=(first[2],)))
+                report(Violation("StateMachineSafety", "", found, others=(first[2],)))
 
     def loaded(self, end: int, value: int, report: Report) -> None:
         """A state machine was given a snapshot: its state is the last value below its end offset."""
@@ -199,7 +198,7 @@ class Committed:
         expected = self._applied[max(below)][1] if below else None
         if expected is not None and value != expected:
             found = f"loads a snapshot up to {end} with the value {value}, the committed one is {expected}"
-            report(Violation(names.SNAPSHOT_IS_COMMITTED, "", found))
+            report(Violation("SnapshotIsCommittedPrefix", "", found))
 
 
 def _judge_majority(
@@ -219,7 +218,7 @@ def _judge_majority(
     held = ", ".join(map(str, holders)) or "none"
     found = f"raises its high watermark to {known}, which {held} of {len(after.voters)} voters has reached"
     removed = not any(replica.key.matches(voter) for voter in after.voters)
-    name = names.REMOVED_LEADER_DOES_NOT_COUNT if removed else names.HIGH_WATERMARK_ON_MAJORITY
+    name = "RemovedLeaderDoesNotCount" if removed else "HighWatermarkOnMajority"
     report(Violation(name, "", found))
 
 

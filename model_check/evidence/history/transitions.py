@@ -8,7 +8,6 @@ from typing import Final
 
 from kraftcheck import spec
 from kraftcheck.evidence.history.facts import Place, Report, State, Violation
-from kraftcheck.systems.kraft import names
 
 START: Final = spec.START
 VOTER: Final = frozenset({"voter"})
@@ -59,11 +58,11 @@ def illegal(tables: tuple[str, ...], old: str, new: State, step: int, earlier: P
         if (row.from_state, row.to_state) == (old, new.role)
     )
     stays = old == "Resigned" and step <= 0
-    also: tuple[str, ...] = (names.RESIGNED_LEAVES_ITS_EPOCH,) if stays else ()
+    also: tuple[str, ...] = ("ResignedLeavesItsEpoch",) if stays else ()
     if new.role == "Candidate" and old not in ("Prospective", START) and "kip996" in tables:
-        also += (names.CANDIDATE_FROM_PROSPECTIVE,)
+        also += ("CandidateOnlyFromProspective",)
     return Violation(
-        names.TRANSITIONS_LEGAL,
+        "TransitionsLegal",
         f"from {old}: {_allowed(tables, old)}",
         f"{old} to {new.role}, epoch {new.epoch - step} to {new.epoch}, by table {' or '.join(tables)}",
         earlier,
@@ -85,7 +84,7 @@ def no_voter(node: int, new: State, voters: Collection[int]) -> Violation:
     """The violation that ``node`` is a candidate and none of ``voters``."""
     ids = ", ".join(str(one) for one in sorted(voters))
     expected, found = f"one of the voters {ids}", f"node {node} is {new.role}"
-    return Violation(names.OBSERVERS_STAND_NO_ELECTION, expected, found)
+    return Violation("ObserversStandNoElection", expected, found)
 
 
 def check_election(granted: Collection[int], electorate: Collection[int], report: Report) -> None:

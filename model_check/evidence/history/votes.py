@@ -10,7 +10,6 @@ from typing import Final
 
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Report, State, Violation, VoteAnswer
 from kraftcheck.evidence.history.progress import Progress
-from kraftcheck.systems.kraft import names
 
 _VOTING: Final = frozenset({"Unattached", "Voted", "Prospective"})
 
@@ -28,10 +27,10 @@ def check_pre_vote(vote: VoteAnswer, state: State, progress: Progress, report: R
     fetched, others = progress.fetched, (vote.candidate.id,)
     if vote.granted and state.role == "Leader":
         expected = "a rejection by the leader"
-        report(Violation(names.FETCHING_FOLLOWER_REJECTS, expected, "granted", others=others))
+        report(Violation("FetchingFollowerRejectsPreVote", expected, "granted", others=others))
     elif vote.granted and state.role == "Follower" and fetched is not None:
         expected = f"a rejection, having fetched from leader {state.leader}"
-        report(Violation(names.FETCHING_FOLLOWER_REJECTS, expected, "granted", fetched, others=others))
+        report(Violation("FetchingFollowerRejectsPreVote", expected, "granted", fetched, others=others))
     elif state.role not in ("Leader", "Follower") or vote.granted:
         check_log(vote, progress, report)
 
@@ -69,4 +68,4 @@ def check_log(vote: VoteAnswer, progress: Progress, report: Report) -> None:
         answer = "granted" if vote.granted else "rejected"
         found = f"{answer}: the candidate's log ends with {candidate}, this one with {own}"
         others = (vote.candidate.id,)
-        report(Violation(names.VOTE_COMPARES_EPOCH_FIRST, expected, found, progress.end_where, others=others))
+        report(Violation("VoteComparesEpochFirst", expected, found, progress.end_where, others=others))

@@ -37,7 +37,6 @@ from kraftcheck.evidence.logs.node_history import HistoryEntry, LastLines, Summa
 from kraftcheck.evidence.logs.process import Process
 from kraftcheck.evidence.logs.releases import Releases, forms
 from kraftcheck.evidence.logs.states import LoggedState
-from kraftcheck.systems.kraft import names
 
 
 class Node:
@@ -158,7 +157,7 @@ class Node:
             self._findings.note("fetch-back", self._where)
         elif what == FATAL:
             found = "a fatal fault in the raft thread" + (f": {detail}" if detail else "")
-            self._problem(names.NO_FATAL, "a process that goes on", found)
+            self._problem("NoFatal", "a process that goes on", found)
         elif what == STOPPED:
             self._tell("end")
 

@@ -13,7 +13,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kind import Kind
 from kraftcheck.systems.kinds import KINDS, kind_of
 from kraftcheck.systems.scenario import Scenario, from_data, shipped
-from kraftcheck.systems.variants import value_of
+from kraftcheck.systems.switches import value_of
 
 #: The tables of a scenario that bounds may change.
 TABLES = ("budgets", "bounds", "network", "environment")

@@ -24,7 +24,6 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.initial_prefix import InitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.outcomes import restart
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Step
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -74,8 +73,7 @@ def steps_before(scenario: KRaftScenario, system: KRaftSystem, given: Mapping[in
     if leader is None:
         yield from _first_starts(system, [each for each in range(system.components) if each not in given])
         for component, node in given.items():
-            step = initial_states.first_poll(system.wiring, system.protocols[component], node)
-            yield component, node, None, step
+            yield component, node, None, initial_states.first_poll(system.hosts[component], node)
         return
     replicas = scenario.replicas
     fresh = [replicas.everybody.index(each) for each in replicas.fresh]
@@ -93,16 +91,10 @@ def steps_before(scenario: KRaftScenario, system: KRaftSystem, given: Mapping[in
 def _first_starts(system: KRaftSystem, components: list[int]) -> Iterator[Before]:
     """The starts on empty disks that are over in the initial state of ``system``."""
     for component in components:
-        identity = system.identities[component]
-        empty = Node(None, Disk(directory=identity.key.directory))
-        if system.nodes[component] == empty:
-            continue
-        yield (
-            component,
-            empty,
-            None,
-            next(restart(system.wiring, system.protocols[component], empty, identity)),
-        )
+        host = system.hosts[component]
+        empty = Node(None, Disk(directory=host.identity.key.directory))
+        if system.nodes[component] != empty:
+            yield component, empty, None, next(host.restart(empty))
 
 
 def _along(system: KRaftSystem, path: tuple[PathStep, ...]) -> Iterator[Before]:

@@ -115,8 +115,7 @@ def check_refinement(
     # The run that leads to the initial state is judged here, and not by the properties.
     unjudged = scenario.check.model_copy(update={"initial_prefix": False})
     scenario = with_votes(scenario.model_copy(update={"check": unjudged}))
-    system = build(scenario)
-    system.judge_nothing()
+    system = build(scenario).unjudged()
     explored = explore_whole(
         system, threads=threads, max_states=max_states,
         progress=lambda found: say(f"{found.distinct:,} states"),

@@ -10,13 +10,13 @@ from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import BrokerProtocol
 from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers import coverage, names
+from kraftcheck.systems.brokers import coverage
 from kraftcheck.systems.brokers.control import active_processes
 from kraftcheck.systems.brokers.history import beginning
 from kraftcheck.systems.brokers.network import CONTROLLER
 from kraftcheck.systems.brokers.places import Control, Machine, Time
-from kraftcheck.systems.brokers.scenario import BrokerScenario
-from kraftcheck.systems.brokers.switches import with_switches
+from kraftcheck.systems.brokers.scenario import NAMES, BrokerScenario
+from kraftcheck.systems.brokers.switches import SWITCHES
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.brokers.wiring import PARTITION, Listener, Name, Wiring
 
@@ -87,7 +87,7 @@ class _Builder:
 
     def _protocol(self) -> BrokerProtocol:
         choice = self.scenario.protocol
-        return with_switches(choice.form, choice.set, lambda said: self._error(f"protocol.set: {said}"))
+        return SWITCHES.protocol(choice.form, choice.set, self.scenario.place("protocol.set"))
 
     def _budgets(self, protocol: BrokerProtocol) -> dict[str, int]:
         given = {
@@ -124,8 +124,8 @@ class _Builder:
             else (),
             replicas=brokers.replicas,
             environment=environment,
-            hand_over_survives=names.HAND_OVER_SURVIVES in scenario.check.properties
-            or names.HAND_OVER_SURVIVES in scenario.check.only,
+            hand_over_survives="HandOverSurvivesFailover" in scenario.check.properties
+            or "HandOverSurvivesFailover" in scenario.check.only,
             unbounded=frozenset(unbounded),
             listener=self.listener,
         )
@@ -161,16 +161,16 @@ class _Builder:
                     f"check.eventually: no shipped broker fences itself, so '{entry.goal}' says nothing; "
                     "ask for 'connected-serve'"
                 )
-        wanted = dict.fromkeys((*(check.only or names.ALWAYS), *check.properties))
+        wanted = dict.fromkeys((*(check.only or NAMES.judged("always")), *check.properties))
         if check.serves_at_most is not None:
-            wanted[names.SERVES_BRIEFLY] = None
+            wanted["InactiveBrokerServesBriefly"] = None
         if wiring.is_timed and wiring.is_draft and not check.only:
-            wanted[names.CONTACT_COUNTS] = None
+            wanted["ContactCountsByItsRequest"] = None
         if wiring.environment.data:
-            wanted[names.COMMITTED_SURVIVES] = None
-        if names.HAND_OVER_SURVIVES in wanted:
+            wanted["CommittedPartitionDataSurvives"] = None
+        if "HandOverSurvivesFailover" in wanted:
             # HandOverSurvivesFailover implies it.
-            wanted.pop(names.SHUTDOWN_HANDS_OVER, None)
+            wanted.pop("ShutdownHandsLeadersOver", None)
         judged = tuple(name for name in wanted if name not in check.without)
         if not (judged or check.eventually or check.goals):
             raise self._error("check: no property is left to check; take one out of check.without")
@@ -179,9 +179,9 @@ class _Builder:
     def _goals(self, protocol: BrokerProtocol) -> tuple[str, ...]:
         check = self.scenario.check
         legal = coverage.transitions((protocol,))
-        measured = f"{names.GOAL_SERVES}{check.serves_at_most}"
+        measured = f"GoalServesTicks{check.serves_at_most}"
         for name in check.goals:
-            if name not in (*names.GOALS, measured, *legal):
+            if name not in (*NAMES.goals, measured, *legal):
                 raise self._error(
                     f"check.goals: '{name}' is no goal of this form and its check.serves-at-most; "
                     "'kraftcheck rules --transitions' lists the transitions of each form"

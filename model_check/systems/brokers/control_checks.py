@@ -15,21 +15,21 @@ from kraftcheck.reference.brokers.messages import (
     MetadataHeartbeatRequest,
 )
 from kraftcheck.reference.brokers.partition import Partition
-from kraftcheck.systems.brokers import isr_checks, names, registration_checks, shutdown_checks
+from kraftcheck.systems.brokers import isr_checks, registration_checks, shutdown_checks
 from kraftcheck.systems.brokers.controller_step import ControllerStep, key_of, partitions_of, unfenced
 
 
 def violations(step: ControllerStep) -> Iterator[str]:
     """The properties that a step of the controller violates."""
     if not _is_incarnation_monotone(step):
-        yield names.INCARNATION_MONOTONE
+        yield "IncarnationMonotone"
     yield from isr_checks.violations(step)
     if not all(map(_is_well_formed, step.after.durable.partitions)):
-        yield names.ISR_WELL_FORMED
+        yield "IsrWellFormed"
     if _shows_inactive(step) or _has_fenced_member(step.after):
-        yield names.INACTIVE_INVISIBLE
+        yield "InactiveBrokerIsInvisible"
     if not _are_legacy_active(step.after):
-        yield names.LEGACY_ACTIVE
+        yield "LegacyBrokerAlwaysActive"
     yield from registration_checks.violations(step)
     yield from shutdown_checks.violations(step)
 
@@ -92,16 +92,16 @@ def goals(step: ControllerStep) -> Iterator[str]:
     """The goals that a step of the controller reaches."""
     yield from shutdown_checks.goals(step)
     if isinstance(step.event, Failover):
-        yield names.GOAL_FAILOVER
+        yield "GoalControllerFailover"
     for effect in step.outcome.effects:
         if isinstance(effect, effects.BrokerDeclared):
             inactive = effect.state is BrokerState.INACTIVE
-            yield names.GOAL_DECLARED if inactive else names.GOAL_BACK
+            yield "GoalBrokerInactive" if inactive else "GoalBrokerActiveAgain"
         elif isinstance(effect, effects.BrokerFenced):
-            yield names.GOAL_DECLARED if effect.fenced else names.GOAL_BACK
+            yield "GoalBrokerInactive" if effect.fenced else "GoalBrokerActiveAgain"
         elif isinstance(effect, effects.PartitionChanged):
             if partitions_of(step.before)[key_of(effect.partition)].leader != effect.partition.leader:
-                yield names.GOAL_LEADER_CHANGED
+                yield "GoalPartitionLeaderChanged"
         elif isinstance(effect, effects.Reply):
             yield from _goals_of_answer(effect)
 
@@ -109,8 +109,8 @@ def goals(step: ControllerStep) -> Iterator[str]:
 def _goals_of_answer(effect: effects.Reply) -> Iterator[str]:
     response = effect.response
     if response.error is BrokerErrorCode.INVALID_INCARNATION_ID:
-        yield names.GOAL_REJECTED_LIFE
+        yield "GoalFormerLifeRejected"
     if isinstance(response, IsrChangeResponse | AlterPartitionResponse):
-        yield names.GOAL_ISR_REFUSED if isr_checks.is_refused(response) else names.GOAL_ISR_CHANGED
+        yield "GoalIsrChangeRefused" if isr_checks.is_refused(response) else "GoalIsrChanged"
         if isr_checks.is_partly_refused(response):
-            yield names.GOAL_ISR_PARTLY_REFUSED
+            yield "GoalIsrChangePartlyRefused"

@@ -14,7 +14,8 @@ from kraftcheck.systems.brokers.network import Payload
 from kraftcheck.systems.brokers.short_form import error_name
 from kraftcheck.systems.brokers.step import Action, Step
 from kraftcheck.systems.citations import in_broker_steps
-from kraftcheck.systems.coverage_targets import ACTION, ERROR, MESSAGE, RULE, TRANSITION
+from kraftcheck.systems.coverage import ACTION, ERROR, MESSAGE, RULE, TRANSITION, Item, rules_among
+from kraftcheck.systems.switches import choices
 
 #: Actions without a message.
 _ENVIRONMENT = (
@@ -41,7 +42,7 @@ _MESSAGES = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Respo
 _OF_DRAFT = frozenset({"MetadataHeartbeatResponse", "IsrChangeResponse"})
 
 
-def covered(step: Step) -> Iterator[tuple[str, str]]:
+def covered(step: Step) -> Iterator[Item]:
     """The coverage targets that ``step`` reaches."""
     yield ACTION, cast(Action, step.outcome.action).kind
     if step.execution is None:
@@ -66,13 +67,9 @@ def is_transition(goal: str) -> bool:
 
 def transitions(protocols: Iterable[BrokerProtocol]) -> tuple[str, ...]:
     """The transitions, as goals, that are legal by any of these variants; without any, all of them."""
-    chosen = [_choices(each) for each in protocols] or [{}]
+    chosen = [choices(each) for each in protocols] or [{}]
     rows = (row for each in chosen for row in spec.load().broker_transitions_under(each))
     return tuple(dict.fromkeys(row.goal for row in rows))
-
-
-def _choices(protocol: BrokerProtocol) -> dict[str, str]:
-    return {"V-BLIVE": protocol.liveness.value, "V-ISR": protocol.isr_changes.value}
 
 
 def _errors(response: object) -> Iterator[BrokerErrorCode]:
@@ -85,18 +82,13 @@ def _errors(response: object) -> Iterator[BrokerErrorCode]:
 def to_cover(protocols: Iterable[BrokerProtocol]) -> Mapping[str, tuple[str, ...]]:
     """The coverage targets of these variants by kind; without any variant, of all of them."""
     given = tuple(protocols)
-    chosen = [_choices(each) for each in given]
-    cited, rules = in_broker_steps(), spec.load().rules
+    chosen = [choices(each) for each in given]
     foreign = _foreign(given)
     actions = (*_ENVIRONMENT, *(kind.__name__ for kind in get_args(Payload)))
     messages = tuple(name for name in _MESSAGES if name not in foreign)
     return {
         ACTION: tuple(name for name in actions if name not in foreign),
-        RULE: tuple(
-            rule
-            for rule in rules
-            if rule in cited and (not chosen or any(rules[rule].belongs_to(each) for each in chosen))
-        ),
+        RULE: rules_among(in_broker_steps(), chosen),
         TRANSITION: transitions(given),
         MESSAGE: messages,
         ERROR: tuple(_codes(messages)),

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import cast
 
 from kraftcheck.engine.system import GlobalState, Outcome
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.history import Committed, HeartbeatAccepted, History, Label, Served
 from kraftcheck.systems.brokers.places import Control, Machine
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of
@@ -15,10 +14,10 @@ from kraftcheck.systems.kind import Run
 
 #: Properties whose violation shows in the partition before and after the step.
 _OF_PARTITIONS = (
-    names.ISR_BY_LEADER_ONLY,
-    names.ISR_WELL_FORMED,
-    names.REJECTED_HAS_NO_EFFECT,
-    names.LEAVING_NOT_CHOSEN,
+    "IsrChangedByLeaderOnly",
+    "IsrWellFormed",
+    "RejectedIsrChangeHasNoEffect",
+    "LeavingBrokerIsNotChosen",
 )
 
 
@@ -40,7 +39,7 @@ def _explain(
 ) -> Iterator[str]:
     history = cast(History, before.history)
     labels = () if outcome is None else cast(tuple[Label, ...], outcome.labels)
-    if violated == names.COMMITTED_SURVIVES:
+    if violated == "CommittedPartitionDataSurvives":
         committed = [each.records for each in labels if isinstance(each, Committed)]
         for now in committed:
             yield f"Committed before: {records(history.committed)}. Committed now: {records(now)}."
@@ -51,19 +50,19 @@ def _explain(
                 f"hold what was committed: {records(history.committed)}."
             )
     for each in labels:
-        monotone = violated in (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION)
+        monotone = violated in ("IncarnationMonotone", "OneLiveIncarnation")
         if monotone and isinstance(each, HeartbeatAccepted):
             known, name = dict(history.newest).get(each.broker), f"broker {each.broker}"
             yield f"A heartbeat of incarnation {each.incarnation} of {name} is accepted after one of {known}."
-        elif isinstance(each, Served) and violated == names.INACTIVE_BEFORE_FENCED:
+        elif isinstance(each, Served) and violated == "InactiveBeforeSelfFenced":
             place = _place(system, before, each.process)
             yield f"{place} fences itself, and the controller holds it to be active."
-    if violated == names.SERVES_BRIEFLY:
+    if violated == "InactiveBrokerServesBriefly":
         for process, ticks in history.inactive_for:
             if process in history.serving:
                 place = _place(system, before, process)
                 yield f"{place} serves {ticks + 1} ticks after it was declared inactive."
-    if violated in (names.SHUTDOWN_HANDS_OVER, names.HAND_OVER_SURVIVES):
+    if violated in ("ShutdownHandsLeadersOver", "HandOverSurvivesFailover"):
         yield from _unread(control_of(before))
     if violated in _OF_PARTITIONS:
         old, new = (control_of(each).controller.durable.partitions for each in (before, after))

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from kraftcheck.engine.system import Recorded
 from kraftcheck.reference.frozen import Frozen, replace
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.network import Record
 
 
@@ -114,7 +113,7 @@ def beginning(
     running: Iterable[int], active: Iterable[int], serves_at_most: int | None, kept: frozenset[str]
 ) -> History:
     """The history of a cluster whose processes serve, as far as the properties ``kept`` need it."""
-    if serves_at_most is None and names.INACTIVE_BEFORE_FENCED not in kept:
+    if serves_at_most is None and "InactiveBeforeSelfFenced" not in kept:
         return History()
     processes = tuple(sorted(running))
     serving = () if serves_at_most is None else processes
@@ -139,29 +138,29 @@ def record(history: History, label: Label, serves_at_most: int | None, kept: fro
         case TickEnded():
             return Recorded(history) if serves_at_most is None else _tick_ended(history, serves_at_most)
         case Crashed():
-            return Recorded(history, goals=(names.GOAL_CRASH,) if history.committed else ())
+            return Recorded(history, goals=("GoalCrashAfterCommit",) if history.committed else ())
         case LaterProcessLeads():
-            return Recorded(history, goals=(names.GOAL_LATER_LIFE_LEADS,) if history.committed else ())
+            return Recorded(history, goals=("GoalLaterLifeLeads",) if history.committed else ())
     known, records = history.committed, label.records
     common = min(len(known), len(records))
-    broken = (names.COMMITTED_SURVIVES,) if known[:common] != records[:common] else ()
+    broken = ("CommittedPartitionDataSurvives",) if known[:common] != records[:common] else ()
     longer = records if len(records) > len(known) else known
-    return Recorded(replace(history, committed=longer), broken, (names.GOAL_COMMITTED,))
+    return Recorded(replace(history, committed=longer), broken, ("GoalDataCommitted",))
 
 
 def _heartbeat_accepted(history: History, label: HeartbeatAccepted, kept: frozenset[str]) -> Recorded:
     newest = dict(history.newest)
     before = newest.get(label.broker, -1)
-    monotone = (names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION)
+    monotone = ("IncarnationMonotone", "OneLiveIncarnation")
     if kept & {*monotone}:
         newest[label.broker] = max(before, label.incarnation)
     unanswered = history.unanswered
-    if names.INACTIVE_BEFORE_FENCED in kept and label.process in history.running:
+    if "InactiveBeforeSelfFenced" in kept and label.process in history.running:
         unanswered = _with(unanswered, label.process)
     return Recorded(
         replace(history, newest=_sorted(newest), unanswered=unanswered),
         monotone if label.incarnation < before else (),
-        (names.GOAL_HEARD_AGAIN,) if label.incarnation > before >= 0 else (),
+        ("GoalLaterLifeHeard",) if label.incarnation > before >= 0 else (),
     )
 
 
@@ -185,7 +184,7 @@ def _ended(history: History, process: int) -> History:
 
 def _served(history: History, label: Served, serves_at_most: int | None) -> Recorded:
     known = label.process not in history.active or label.process in history.unanswered
-    broken = (names.INACTIVE_BEFORE_FENCED,) if label.without_controller and not known else ()
+    broken = ("InactiveBeforeSelfFenced",) if label.without_controller and not known else ()
     if serves_at_most is None:
         return Recorded(history, broken)
     change = _with if label.serves else _without
@@ -197,8 +196,8 @@ def _tick_ended(history: History, serves_at_most: int) -> Recorded:
     # Beyond the bound it does not matter by how much.
     ticks = {process: min(before, serves_at_most) + 1 for process, before in history.inactive_for}
     serving = {each for process, each in ticks.items() if process in history.serving}
-    broken = (names.SERVES_BRIEFLY,) if any(each > serves_at_most for each in serving) else ()
-    goals = (f"{names.GOAL_SERVES}{serves_at_most}",) if serves_at_most in serving else ()
+    broken = ("InactiveBrokerServesBriefly",) if any(each > serves_at_most for each in serving) else ()
+    goals = (f"GoalServesTicks{serves_at_most}",) if serves_at_most in serving else ()
     return Recorded(replace(history, inactive_for=_sorted(ticks)), broken, goals)
 
 

@@ -11,7 +11,6 @@ from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.events import RequestReceived, StoreIsrReceived
 from kraftcheck.reference.brokers.step import step as run
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.controller_step import ControllerStep, Key, key_of, partitions_of
 
 IsrRequest = messages.IsrChangeRequest | messages.AlterPartitionRequest
@@ -20,9 +19,9 @@ IsrRequest = messages.IsrChangeRequest | messages.AlterPartitionRequest
 def violations(step: ControllerStep) -> Iterator[str]:
     """The violations of a step that handles a request for ISRs, or a write of a legacy broker."""
     if not _is_changed_by_leader(step):
-        yield names.ISR_BY_LEADER_ONLY
+        yield "IsrChangedByLeaderOnly"
     if not _has_rejected_no_effect(step):
-        yield names.REJECTED_HAS_NO_EFFECT
+        yield "RejectedIsrChangeHasNoEffect"
 
 
 def _is_changed_by_leader(step: ControllerStep) -> bool:

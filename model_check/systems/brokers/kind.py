@@ -13,12 +13,11 @@ from kraftcheck.systems.brokers import coverage, explain, words
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.history import History
 from kraftcheck.systems.brokers.liveness import BrokerLiveness
-from kraftcheck.systems.brokers.names import MOST_TICKS, SERVES_BRIEFLY
 from kraftcheck.systems.brokers.network import InFlight
 from kraftcheck.systems.brokers.places import Control, Machine, Time
-from kraftcheck.systems.brokers.scenario import BrokerScenario, Check
+from kraftcheck.systems.brokers.scenario import MOST_TICKS, BrokerScenario, Check
 from kraftcheck.systems.brokers.step import Step
-from kraftcheck.systems.brokers.switches import BrokerVariants
+from kraftcheck.systems.brokers.switches import SWITCHES
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.brokers.wiring import Wiring
 from kraftcheck.systems.guards import guards_of_brokers
@@ -57,7 +56,7 @@ class Brokers(Kind):
         message=of_type(InFlight),
     )
     liveness = BrokerLiveness()
-    variants = BrokerVariants()
+    variants = SWITCHES
     vectors = Part("vectors.candidates:BROKERS")
     tlc = Part("tlc.brokers:BROKERS")
 
@@ -83,7 +82,7 @@ class Brokers(Kind):
         if scenario.check.serves_at_most is None:
             return
         for ticks in range(MOST_TICKS + 1):
-            strict = Check.model_validate({"serves-at-most": ticks, "only": (SERVES_BRIEFLY,)})
+            strict = Check.model_validate({"serves-at-most": ticks, "only": ("InactiveBrokerServesBriefly",)})
             yield "check.serves-at-most", ticks, scenario.model_copy(update={"check": strict})
 
 

@@ -47,7 +47,7 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.starting import starting
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers import names, process_checks, replication, time
+from kraftcheck.systems.brokers import process_checks, replication, time
 from kraftcheck.systems.brokers.history import Crashed, Ended, HeartbeatAnswered, Label, Served, Started
 from kraftcheck.systems.brokers.network import (
     CONTROLLER,
@@ -367,15 +367,15 @@ def _goals(before: Broker | None, effects: list[BrokerEffect]) -> Iterator[str]:
     for effect in effects:
         request = effect.request if isinstance(effect, Send) else None
         if isinstance(request, IsrChangeRequest | AlterPartitionRequest) and before and before.pending:
-            yield names.GOAL_ISR_ASKED_AGAIN
+            yield "GoalIsrAskedForAgain"
         if isinstance(effect, FencedItself):
-            yield names.GOAL_FENCED
+            yield "GoalBrokerFencedItself"
         elif isinstance(effect, Unfenced):
-            yield names.GOAL_UNFENCED
+            yield "GoalBrokerUnfenced"
         elif isinstance(effect, Stop):
-            yield names.GOAL_STOPPED
+            yield "GoalBrokerStopped"
 
 
 def _goals_of_labels(labels: list[Label]) -> Iterator[str]:
     if any(isinstance(label, Served) and label.serves for label in labels):
-        yield names.GOAL_BEGINS_TO_SERVE
+        yield "GoalBrokerServes"

@@ -17,7 +17,6 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.protocol import BrokerProtocol, Contact, ContactTime
 from kraftcheck.reference.brokers.step import BrokerOutcome
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.wiring import Wiring
 
 
@@ -27,18 +26,18 @@ def violations(wiring: Wiring, before: Broker, event: BrokerEvent, outcome: Brok
     if before.ended:
         # Its machine goes on, but an ended process must not change.
         if after != before or effects:
-            yield names.STOPS_WHEN_LET_GO
+            yield "StopsOnlyWhenLetGo"
         return
     if wiring.is_draft and not _fences(before, after, effects):
-        yield names.FENCED_SERVES_NOTHING
+        yield "FencedBrokerServesNothingNew"
     stops = (_stops_by_state if wiring.is_draft else _stops_by_life)(before, event, after)
     if not stops or (before.life is Life.SHUTTING_DOWN and any(map(_is_heartbeat, effects))):
-        yield names.STOPS_WHEN_LET_GO
+        yield "StopsOnlyWhenLetGo"
     if not _completes(before, after, effects):
-        yield names.ACCEPTED_COMPLETED
+        yield "AcceptedRequestsAreCompleted"
     timed = wiring.is_draft and not before.legacy and not after.ended
     if timed and not _counts(wiring.protocol, before, event, after):
-        yield names.CONTACT_COUNTS
+        yield "ContactCountsByItsRequest"
 
 
 def _fences(before: Broker, after: Broker, effects: tuple[BrokerEffect, ...]) -> bool:

@@ -10,7 +10,6 @@ from kraftcheck.reference.brokers.effects import BrokerFenced
 from kraftcheck.reference.brokers.events import Failover, SessionExpired, Tick
 from kraftcheck.reference.brokers.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.controller_step import ControllerStep
 
 
@@ -29,12 +28,12 @@ def violations(step: ControllerStep) -> Iterator[str]:
             unfences.add(now.broker)
     for broker in unfences:
         if not _has_caught_up(step, broker):
-            yield names.UNFENCED_HAS_CAUGHT_UP
+            yield "UnfencedBrokerHasCaughtUp"
     kept = set(was) <= {each.broker for each in new.registrations}
     if not (kept and all(_is_in_order(step, old, was.get(each.broker), each) for each in changed)):
-        yield names.NEWEST_REGISTRATION
+        yield "NewestRegistrationCounts"
     if set(step.after.sessions) != set(_sessions(step)):
-        yield names.SESSIONS_SAY
+        yield "SessionsSayWhatWasHeard"
 
 
 def _has_caught_up(step: ControllerStep, broker: int) -> bool:

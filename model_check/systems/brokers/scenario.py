@@ -6,13 +6,37 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from kraftcheck.spec import load
 from kraftcheck.support.validation import spelled
 from kraftcheck.systems import scenario
-from kraftcheck.systems.brokers.names import MOST_TICKS, NAMES
+from kraftcheck.systems.properties import PropertyNames
 from kraftcheck.systems.scenario import Budget, Scenario, Table
 
 BrokerId = Annotated[int, Field(ge=1, le=9)]
 Isr = Annotated[str, spelled(r"none|[0-9](,[0-9]){0,3}", "an ISR: brokers such as '1,2', or 'none'")]
+
+#: The largest bound of ``check.serves-at-most``, in ticks.
+MOST_TICKS = 50
+
+
+def _more_goals() -> set[str]:
+    """A goal for each transition of a broker, and for each number of ticks for which one may serve."""
+    serves = {f"GoalServesTicks{ticks}" for ticks in range(MOST_TICKS + 1)}
+    return {row.goal for row in load().broker_transitions} | serves
+
+
+#: The names that scenarios of brokers may use.
+NAMES = PropertyNames(
+    "brokers",
+    _more_goals,
+    (
+        "GoalDataCommitted", "GoalCrashAfterCommit", "GoalLaterLifeLeads", "GoalLaterLifeHeard",
+        "GoalBrokerInactive", "GoalBrokerActiveAgain", "GoalBrokerFencedItself", "GoalBrokerUnfenced",
+        "GoalBrokerServes", "GoalFormerLifeRejected", "GoalIsrChanged", "GoalIsrChangeRefused",
+        "GoalIsrChangePartlyRefused", "GoalIsrAskedForAgain", "GoalPartitionLeaderChanged",
+        "GoalBrokerStopped", "GoalShutdownWaits", "GoalControllerFailover",
+    ),
+)  # fmt: skip
 #: Properties of states and steps.
 Named = Annotated[
     tuple[Annotated[str, AfterValidator(NAMES.of_states)], ...],

@@ -16,7 +16,6 @@ from kraftcheck.reference.brokers.messages import (
     IsrMember,
 )
 from kraftcheck.reference.brokers.partition import Partition
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.controller_step import ControllerStep, Leaving, key_of, unfenced
 
 
@@ -43,11 +42,11 @@ def violations(step: ControllerStep) -> Iterator[str]:
     """The violations of a step; ``leaving`` as before it."""
     for request, response in _heartbeats(step):
         if not _is_handed_over(step, request, response):
-            yield names.HAND_OVER_SURVIVES if step.hand_over_survives else names.SHUTDOWN_HANDS_OVER
+            yield "HandOverSurvivesFailover" if step.hand_over_survives else "ShutdownHandsLeadersOver"
     leaving = {broker for broker, _ in leaving_after(step)}
     for was, partition in step.changes():
         if not _is_chosen_well(step, leaving, was, partition):
-            yield names.LEAVING_NOT_CHOSEN
+            yield "LeavingBrokerIsNotChosen"
 
 
 def goals(step: ControllerStep) -> Iterator[str]:
@@ -56,7 +55,7 @@ def goals(step: ControllerStep) -> Iterator[str]:
     for request, response in _heartbeats(step):
         waits = request.broker in dict(step.leaving) and request.broker not in led
         if request.want_shutdown and waits and not response.should_shut_down:
-            yield names.GOAL_SHUTDOWN_WAITS
+            yield "GoalShutdownWaits"
 
 
 def _heartbeats(step: ControllerStep) -> Iterator[tuple[BrokerHeartbeatRequest, BrokerHeartbeatResponse]]:

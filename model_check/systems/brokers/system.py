@@ -9,7 +9,7 @@ from typing import cast
 from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
 from kraftcheck.reference.brokers.messages import MetadataUpdate
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers import control, machine, names, replication, time
+from kraftcheck.systems.brokers import control, machine, replication, time
 from kraftcheck.systems.brokers import history as histories
 from kraftcheck.systems.brokers.history import History, Label
 from kraftcheck.systems.brokers.network import (
@@ -39,7 +39,7 @@ class LeaderHoldsCommitted:
     """
 
     wiring: Wiring
-    name: str = names.COMMITTED_SURVIVES
+    name: str = "CommittedPartitionDataSurvives"
 
     def project(self, component: int, local: Hashable) -> Hashable:
         if isinstance(local, Control):
@@ -141,12 +141,12 @@ class BrokerSystem:
 
     def _matters(self, label: Label) -> bool:
         """Whether a property that this scenario checks depends on ``label``."""
-        before_fenced = names.INACTIVE_BEFORE_FENCED in self._judged
+        before_fenced = "InactiveBeforeSelfFenced" in self._judged
         match label:
             case histories.Committed() | histories.Crashed() | histories.LaterProcessLeads():
                 return True
             case histories.HeartbeatAccepted():
-                monotone = {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}
+                monotone = {"IncarnationMonotone", "OneLiveIncarnation"}
                 return before_fenced or bool(self._judged & monotone)
             case histories.HeartbeatAnswered():
                 return before_fenced

@@ -19,7 +19,6 @@ from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import membership
-from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.network import CLIENT
 
 #: Ends a step that asks for an answer as soon as the change is in the leader's log.
@@ -110,10 +109,7 @@ def _is_busy(leader: Replica) -> bool:
 def _is_done(step: AdminStep, leader: Replica) -> bool:
     if step.key is None:
         return leader.kraft_version == _level(step)
-    origin = Origin(leader.bootstrap_voters, leader.bootstrap_kraft_version)
-    assert step.key is not None
-    keys = membership.in_force(origin, leader.log).keys
-    return (step.key in keys) == (step.verb == "add")
+    return (step.key in membership.own_voters(leader).keys) == (step.verb == "add")
 
 
 def _level(step: AdminStep) -> int:

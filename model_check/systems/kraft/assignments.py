@@ -13,7 +13,6 @@ from itertools import pairwise
 from kraftcheck.reference.log import Batch, Log, VoterAssignment
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import static_voters
-from kraftcheck.systems.kraft import names
 from kraftcheck.systems.kraft.membership import Keys, Origin, Prefix
 
 Target = tuple[int, ...] | None
@@ -82,11 +81,11 @@ def violations(origin: Origin, replica: Replica) -> Iterator[str]:
     known = assignments_of(replica.log.batches)
     sets = [set(origin.voters.ids), *(set(each.voters) for _, each in known)]
     if any(len(one ^ other) > 1 or not other for one, other in pairwise(sets)):
-        yield names.ALTER_REACHES_TARGET
+        yield "AlterQuorumReachesItsTarget"
     pending = [at for at, _ in known if at >= (replica.high_watermark or 0)]
     leads = isinstance(replica.role, Leader) and replica.high_watermark is not None
     if leads and len(pending) > 1:
-        yield names.ALTER_REACHES_TARGET
+        yield "AlterQuorumReachesItsTarget"
 
 
 # Goals.
@@ -97,7 +96,7 @@ def goals(committed: Prefix) -> Iterator[str]:
     known = [each for _, each in assignments_of(committed)]
     for number, each in enumerate(known):
         if each.target is None and any(before.target == each.voters for before in known[:number]):
-            yield names.GOAL_QUORUM_ALTERED
+            yield "GoalQuorumAltered"
     for one, other in pairwise(known):
         if one.voters == other.voters and one.target not in (None, other.target, one.voters):
-            yield names.GOAL_ALTERATION_CANCELLED
+            yield "GoalAlterationCancelled"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 from kraftcheck.engine.system import Loss, Network
 from kraftcheck.reference.events import Timer
-from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
 from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
-from kraftcheck.systems.kraft.environment import Environment
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.initial_prefix import BrokenInitialPrefix, InitialPrefix
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
@@ -56,10 +56,8 @@ class _Builder:
         cut = self._cut()
         wiring = self._wiring(index, protocols, cut)
         initial_states.require_one_cluster(scenario, identities)
-        begun = [
-            initial_states.begin(scenario, wiring, protocol, identity)
-            for protocol, identity in zip(protocols, identities, strict=True)
-        ]
+        hosts = tuple(map(partial(Host, wiring), protocols, identities))
+        begun = [initial_states.begin(scenario, host) for host in hosts]
         history = initial_states.history_before(scenario, identities)
         history, reached, broken = initial_states.after_first_polls(scenario, history, begun)
         messages = sum(len(outcome.sends) for outcome in begun)
@@ -70,10 +68,8 @@ class _Builder:
         network = Network(scenario.network.capacity, Loss(scenario.network.loss))
         system = KRaftSystem(
             scenario.name,
-            identities,
-            [self._with_clock(cast(Node, outcome.local)) for outcome in begun],
-            protocols,
-            self._environment(index, cut),
+            hosts,
+            tuple(self._with_clock(cast(Node, outcome.local)) for outcome in begun),
             wiring,
             network,
             Bounds(scenario.bounds.max_epoch),
@@ -88,7 +84,9 @@ class _Builder:
         )
         if scenario.replicas.initial_leader is not None:
             self._run_initial_prefix(system, scenario.replicas.initial_leader)
-        return system
+        # With relative epochs the past that safety properties read is left out.
+        relative = self.absorbs and scenario.reduction.epochs == "relative"
+        return system.unjudged() if relative else system
 
     def _with_clock(self, node: Node) -> Node:
         return replace(node, clock=Clock()) if self.scenario.budgets.ticks else node
@@ -96,36 +94,30 @@ class _Builder:
     def _wiring(
         self, index: dict[str, int], protocols: list[Protocol], cut: frozenset[tuple[int, int]]
     ) -> Wiring:
-        scenario = self.scenario
-        targets = tuple(step.target for step in identities_of.admin_steps(scenario))
+        scenario, choice = self.scenario, self.scenario.environment
+        timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
+        timers |= {int(word): frozenset(map(Timer, allowed)) for word, allowed in choice.timers_at.items()}
+        steps = identities_of.admin_steps(scenario)
         return Wiring(
+            choice,
+            scenario.network,
+            scenario.admin,
+            costs=index,
+            crashes=scenario.budgets.crashes,
             component={replica: number for number, replica in enumerate(self.ids)}.__getitem__,
             cut=cut,
-            no_pre_vote=frozenset(scenario.network.no_pre_vote),
             flag_ignored=frozenset(
                 replica
                 for replica, protocol in zip(self.ids, protocols, strict=True)
                 if protocol.pre_vote_compatibility is PreVoteCompatibility.RESPONSE_FLAG
             ),
-            forgotten_stay=scenario.network.forgotten == "stay",
-            crash=index.get("crashes"),
-            power_loss=scenario.environment.power_loss,
-            written_back=scenario.environment.write_back,
-            boundaries=scenario.environment.boundaries,
-            crashes=scenario.budgets.crashes,
-            duplicate=index.get("duplicates"),
-            wipe=index.get("wipes"),
-            restore=index.get("restores"),
-            crashes_at=frozenset(scenario.environment.crashes_at or self.ids),
-            wipes_at=frozenset(scenario.environment.wipes_at or self.ids),
+            timers=timers,
+            servers=self._servers(),
+            steps=steps,
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
-            targets=targets if scenario.admin.alters else None,
-            ignored_fatals=frozenset(
-                reason for reason in FatalReason if reason.value in scenario.check.ignore_fatal
-            ),
-            any_order=scenario.environment.sends == "any-order",
-            idle_left_out=scenario.network.idle_answers == "left-out",
+            targets=tuple(step.target for step in steps) if scenario.admin.alters else None,
+            ignored_fatals=scenario.check.ignore_fatal,
             listener=self.listener,
         )
 
@@ -135,32 +127,32 @@ class _Builder:
         """
         replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
-        way = InitialPrefix(
+        run = InitialPrefix(
             _Builder(prefix_scenario, False, self.listener).build(),
             [component for component, replica in enumerate(self.ids) if replica not in idle],
             judged=self.scenario.check.initial_prefix,
         )
-        settled = leader in replicas.voters and leader not in idle and way.run(self.ids.index(leader))
-        if way.violated:
+        settled = leader in replicas.voters and leader not in idle and run.run(self.ids.index(leader))
+        if run.violated:
             error = self.scenario.error(
-                f"replicas.initial-leader: the run that leads there violates {', '.join(way.violated)} in "
-                f"step {len(way.path)}, which 'kraftcheck check' shows; mend that, or set "
+                f"replicas.initial-leader: the run that leads there violates {', '.join(run.violated)} in "
+                f"step {len(run.path)}, which 'kraftcheck check' shows; mend that, or set "
                 "check.initial-prefix = false"
             )
-            raise BrokenInitialPrefix(str(error), prefix_scenario, way.system, way.violations)
+            raise BrokenInitialPrefix(str(error), prefix_scenario, run.system, run.violations)
         if not settled:
-            cut = "; network.cut holds on the way there too: give replicas.initial instead"
+            cut = "; network.cut holds in the run that leads there too: give replicas.initial instead"
             raise self.scenario.error(
                 f"replicas.initial-leader: {leader} does not come to lead all the others in epoch 1"
                 + (cut if self.scenario.network.cut else "")
             )
-        if len(way.messages) > self.scenario.network.capacity:
+        if len(run.messages) > self.scenario.network.capacity:
             raise self.scenario.error(
-                f"replicas.initial-leader: {len(way.messages)} fetches are in flight in the beginning; "
+                f"replicas.initial-leader: {len(run.messages)} fetches are in flight in the beginning; "
                 "network.capacity must allow them"
             )
         fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
-        system.begin(initial_prefix.beginning(system, way.state, fresh))
+        system.begin(initial_prefix.beginning(system, run.state, fresh))
 
     def _budgets(self) -> dict[str, int]:
         wanted = self.scenario.budgets
@@ -186,14 +178,6 @@ class _Builder:
         for stopped in self.scenario.replicas.stopped:
             links |= {(stopped, other) for other in self.ids} | {(other, stopped) for other in self.ids}
         return frozenset(links)
-
-    def _environment(self, index: dict[str, int], cut: frozenset[tuple[int, int]]) -> Environment:
-        choice = self.scenario.environment
-        timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
-        for word, allowed in choice.timers_at.items():
-            timers[int(word)] = frozenset(map(Timer, allowed))
-        steps = identities_of.admin_steps(self.scenario)
-        return Environment(choice, self.scenario.admin, index, timers, cut, self._servers(), steps)
 
     def _servers(self) -> tuple[int, ...]:
         """The bootstrap servers; none where the configuration names the voters themselves."""

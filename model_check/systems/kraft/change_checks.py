@@ -7,31 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kraftcheck.reference.effects import (
-    AppendAccepted,
-    AppendBatch,
-    Effect,
-    HighWatermark,
-    Reply,
-    Send,
-    Transition,
-)
+from kraftcheck.reference import messages
+from kraftcheck.reference.effects import AppendAccepted, AppendBatch, HighWatermark, Send, Transition
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import Append, Event, RequestReceived, ResponseReceived, UpgradeKRaftVersion
+from kraftcheck.reference.events import Append, Event, ResponseReceived, UpgradeKRaftVersion
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
-from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    ApiVersionsResponse,
-    FetchRequest,
-    RemoveRaftVoterRequest,
-    UpdateRaftVoterRequest,
-    UpdateRaftVoterResponse,
-)
 from kraftcheck.reference.protocol import Protocol, VoterKeys
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
-from kraftcheck.systems.kraft import assignments, membership, names
+from kraftcheck.systems.kraft import assignments, membership
+from kraftcheck.systems.kraft.network import request_of, response_of
 from kraftcheck.systems.kraft.node import Execution
 
 
@@ -69,16 +55,16 @@ def _batch_violations(
     """S-24, S-27, S-38 and P-9 of a batch that a leader appends to a log with ``batches``."""
     if membership.opens_epoch(batch):
         if not _opens_as_due(before, batches, batch, starts=event is None):
-            yield names.CHANGE_AS_ASKED
+            yield "VoterChangeIsAsAsked"
         if not _changes_keys(before, batches, batch):
             return
     elif _is_of_voters(batch):
         if not _is_as_asked(before, batches, batch, event) or _names_twice(protocol, batch):
-            yield names.CHANGE_AS_ASKED
+            yield "VoterChangeIsAsAsked"
     elif not assignments.is_in(batch):
         return
     if not _entrants_are_ready(before, batches, batch, event):
-        yield names.ADDED_VOTER_IS_READY
+        yield "AddedVoterIsReady"
     yield from _change_violations(before, batches, batch, committed)
 
 
@@ -88,7 +74,7 @@ def _is_of_voters(batch: Batch) -> bool:
 
 def _changes_keys(before: Replica, batches: list[Batch], batch: Batch) -> bool:
     _, old, _ = _history(before, batches)[-1]
-    sets = [entry.voters for entry in batch.records if isinstance(entry, Voters)]
+    sets = membership.sets_in(batch)
     return any(membership.added(old, new) or membership.removed(old, new) for new in sets)
 
 
@@ -127,13 +113,11 @@ def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, ev
     if not assigned <= {key.id for key in ready}:
         return False
     _, old, version = _history(before, batches)[-1]
-    for entry in change.records:
-        version = entry.version if isinstance(entry, KRaftVersion) else version
-    sets = [entry.voters for entry in change.records if isinstance(entry, Voters)]
+    version, sets = membership.version_after(change, version), membership.sets_in(change)
     new = {key for voters in sets for key in membership.added(old, voters)}
-    told = event.source if isinstance(event, ResponseReceived) else None
+    reporter = event.source if isinstance(event, ResponseReceived) else None
     supported = all(_supports(voter, version) for voters in sets for voter in voters.voters)
-    return supported and new <= ready and all(key.id == told for key in new)
+    return supported and new <= ready and all(key.id == reporter for key in new)
 
 
 def _caught_up(before: Replica, event: Event | None) -> set[ReplicaKey]:
@@ -142,8 +126,8 @@ def _caught_up(before: Replica, event: Event | None) -> set[ReplicaKey]:
     """
     observers = before.role.observers if isinstance(before.role, Leader) else ()
     ready = {entry.key for entry in observers if entry.caught_up}
-    request = event.request if isinstance(event, RequestReceived) else None
-    if isinstance(request, FetchRequest):
+    request = request_of(event)
+    if isinstance(request, messages.FetchRequest):
         known = (entry.leader_end_offset for entry in observers if entry.key == request.replica)
         if request.offset >= (next(known, 0) or before.log.end_offset):
             ready.add(request.replica)
@@ -165,9 +149,9 @@ def _change_violations(
     ends += [each.id.end_offset for each in before.log.snapshots if each.id.epoch == change.epoch]
     known = committed is not None and any(end <= committed for end in ends)
     if not known and not upgrades:
-        yield names.CHANGE_NEEDS_COMMIT
+        yield "VoterChangeNeedsOwnEpochCommit"
     if any(end > (committed or 0) for end, _, _ in history[1:]):
-        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+        yield "VoterChangeAcknowledgedWhenCommitted"
 
 
 def _history(before: Replica, batches: list[Batch]) -> tuple[tuple[int, VoterSet, int], ...]:
@@ -196,7 +180,7 @@ def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Ev
 
 def _names_twice(protocol: Protocol, change: Batch) -> bool:
     """P-9: whether a voter set names an id twice; with the composite keys of KIP-853, one id on one disk."""
-    sets = [entry.voters for entry in change.records if isinstance(entry, Voters)]
+    sets = membership.sets_in(change)
     if protocol.voter_keys is VoterKeys.COMPOSITE:
         return any(len(set(voters.keys)) < len(voters) for voters in sets)
     return any(len(set(voters.ids)) < len(voters) for voters in sets)
@@ -204,33 +188,32 @@ def _names_twice(protocol: Protocol, change: Batch) -> bool:
 
 def _is_update(event: Event | None) -> bool:
     """Whether a voter describes itself, possibly as the log describes it already."""
-    return isinstance(event, RequestReceived) and isinstance(event.request, UpdateRaftVoterRequest)
+    return isinstance(request_of(event), messages.UpdateRaftVoterRequest)
 
 
 def _as_described(before: Replica, old: VoterSet) -> VoterSet:
-    told = before.role.reported if isinstance(before.role, Leader) else ()
-    known = {entry.key.id: entry for entry in (*told, before.own_entry)}
+    reported = before.role.reported if isinstance(before.role, Leader) else ()
+    known = {entry.key.id: entry for entry in (*reported, before.own_entry)}
     return VoterSet(tuple(known.get(voter.key.id, voter) for voter in old.voters))
 
 
 def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
     """``old`` with the one entry added, removed or replaced that ``event`` requests or allows."""
     voters = old.voters
-    request = event.request if isinstance(event, RequestReceived) else None
-    response = event.response if isinstance(event, ResponseReceived) else None
+    request, response = request_of(event), response_of(event)
     change = before.role.change if isinstance(before.role, Leader) else None
-    if isinstance(request, RemoveRaftVoterRequest):
+    if isinstance(request, messages.RemoveRaftVoterRequest):
         voters = tuple(voter for voter in voters if voter.key != request.voter)
-    elif isinstance(request, UpdateRaftVoterRequest):
-        new = told_entry(request)
+    elif isinstance(request, messages.UpdateRaftVoterRequest):
+        new = reported_entry(request)
         voters = tuple(new if membership.matches(voter.key, new.key) else voter for voter in voters)
-    elif isinstance(response, ApiVersionsResponse) and isinstance(change, AddingVoter):
+    elif isinstance(response, messages.ApiVersionsResponse) and isinstance(change, AddingVoter):
         least, most = response.kraft_versions or (0, 0)
         voters = (*voters, replace(change.voter, min_kraft_version=least, max_kraft_version=most))
     return VoterSet(tuple(sorted(voters, key=lambda voter: (voter.key.id, voter.key.directory or ""))))
 
 
-def told_entry(request: UpdateRaftVoterRequest) -> Voter:
+def reported_entry(request: messages.UpdateRaftVoterRequest) -> Voter:
     """The description that a voter gives of itself."""
     return Voter(request.voter, request.endpoints, request.min_kraft_version, request.max_kraft_version)
 
@@ -241,10 +224,10 @@ def _supports(voter: Voter, version: int) -> bool:
 
 def _accepted_violations(event: Append, offset: int, execution: Execution) -> Iterator[str]:
     """S-37: success is reported when the high watermark passes the offset that the client was given."""
-    batches = [effect.batch for effect in execution.effects if isinstance(effect, AppendBatch)]
+    batches = execution.appended
     last = next((batch for batch in batches if batch.base_offset <= offset < batch.end_offset), None)
     if batches and (last is None or last.records[offset - last.base_offset] != Value(event.values[-1])):
-        yield names.APPEND_IS_COMMITTED
+        yield "AcknowledgedAppendIsCommitted"
 
 
 # UpdateRaftVoter.
@@ -256,44 +239,42 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
 
     Other checks judge the appended records. A refused update leaves no trace.
     """
-    if any(_changes_nothing(execution.replica, effect) for effect in execution.effects):
-        yield names.CHANGE_AS_ASKED
-    if any(_joins_unasked(execution.replica, effect) for effect in execution.effects):
-        yield names.CHANGE_AS_ASKED
-    request = event.request if isinstance(event, RequestReceived) else None
+    for sent in execution.all(Send):
+        if _changes_nothing(execution.replica, sent.request) or _joins_unasked(
+            execution.replica, sent.request
+        ):
+            yield "VoterChangeIsAsAsked"
+    request = request_of(event)
     after = execution.replica.role
-    if not isinstance(request, UpdateRaftVoterRequest):
+    if not isinstance(request, messages.UpdateRaftVoterRequest):
         return
     if not isinstance(before.role, Leader) or not isinstance(after, Leader):
         return
-    appended = any(
-        isinstance(effect, AppendBatch) and membership.has_voters(effect.batch)
-        for effect in execution.effects
-    )
-    _, _, version = membership.history_of(membership.own_origin(before), before.log)[-1]
-    accepted = any(_accepts(effect.response) for effect in execution.effects if isinstance(effect, Reply))
+    appended = any(map(membership.has_voters, execution.appended))
+    _, _, version = membership.own_history(before)[-1]
+    accepted = any(map(_accepts, execution.responses))
     noted = set(before.role.reported)
     if accepted and version < 1:
-        noted = {entry for entry in noted if entry.key.id != request.voter.id} | {told_entry(request)}
+        noted = {entry for entry in noted if entry.key.id != request.voter.id} | {reported_entry(request)}
     if appended != (accepted and version >= 1) or set(after.reported) != noted:
-        yield names.CHANGE_AS_ASKED
+        yield "VoterChangeIsAsAsked"
 
 
 def _accepts(response: object) -> bool:
-    return isinstance(response, UpdateRaftVoterResponse) and response.partition_error is ErrorCode.NONE
+    return (
+        isinstance(response, messages.UpdateRaftVoterResponse) and response.partition_error is ErrorCode.NONE
+    )
 
 
-def _changes_nothing(sender: Replica, effect: Effect) -> bool:
-    """Whether ``effect`` requests an entry that the newest voter set of the sender's log has already."""
-    request = effect.request if isinstance(effect, Send) else None
-    if not isinstance(request, UpdateRaftVoterRequest):
+def _changes_nothing(sender: Replica, request: messages.Request) -> bool:
+    """Whether the sender requests an entry that the newest voter set of its log has already."""
+    if not isinstance(request, messages.UpdateRaftVoterRequest):
         return False
-    _, voters, version = membership.history_of(membership.own_origin(sender), sender.log)[-1]
-    return version >= 1 and told_entry(request) in voters.voters
+    _, voters, version = membership.own_history(sender)[-1]
+    return version >= 1 and reported_entry(request) in voters.voters
 
 
-def _joins_unasked(sender: Replica, effect: Effect) -> bool:
+def _joins_unasked(sender: Replica, request: messages.Request) -> bool:
     """Whether a replica changes its own membership without being configured to do so (ADD-14)."""
-    request = effect.request if isinstance(effect, Send) else None
-    own = isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest)
+    own = isinstance(request, messages.AddRaftVoterRequest | messages.RemoveRaftVoterRequest)
     return own and not (sender.auto_join and sender.can_become_voter and sender.kraft_version >= 1)

@@ -40,7 +40,7 @@ from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospectiv
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
-from kraftcheck.systems.kraft import membership, names, voter_checks
+from kraftcheck.systems.kraft import membership, voter_checks
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -67,7 +67,7 @@ def violations(
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
     elif after.died is not None and not (isinstance(after.died, Fatal) and is_ignored(wiring, after.died)):
-        found.append(names.NO_FATAL)
+        found.append("NoFatal")
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
     if wiring.origin is not None:
@@ -77,7 +77,7 @@ def violations(
 
 def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
     """Whether an exit of a process with ``fatal`` shows a fault that a finding has shown already."""
-    return fatal.reason in wiring.ignored_fatals
+    return fatal.reason.value in wiring.ignored_fatals
 
 
 def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str
             written = effect.quorum_state
         elif type(effect) is Transition:
             whole.add(written)
-    return () if left.quorum_state in {*whole, written} else (names.QUORUM_STATE_IS_ATOMIC,)
+    return () if left.quorum_state in {*whole, written} else ("QuorumStateIsAtomic",)
 
 
 def _effect_violations(
@@ -109,13 +109,13 @@ def _effect_violations(
         elif type(effect) is Truncate:
             known = before.high_watermark
             if known is not None and effect.offset < known:
-                yield names.NO_TRUNCATION_BELOW_HIGH_WATERMARK
+                yield "NoTruncationBelowHighWatermark"
             if execution.replica.log == before.log:
-                yield names.TRUNCATION_KEEPS_COMMITTED
+                yield "TruncationKeepsCommonPrefix"
         elif type(effect) is Send and isinstance(effect.request, VoteRequest):
             request = effect.request
             if request.pre_vote and request.epoch > _epoch_known(before, event):
-                yield names.PRE_VOTE_CREATES_NO_EPOCH
+                yield "PreVoteCreatesNoEpoch"
 
 
 def _epoch_known(before: Replica, event: Event | None) -> int:
@@ -133,23 +133,23 @@ def _transition_violations(
     changes = epoch_changes(epoch, effect.epoch) if effect.source != "Start" else _ANY_CHANGE
     legal = legal_transitions(protocol.state_machine, not before.is_voter)
     if not any((effect.source, effect.target, change) in legal for change in changes):
-        yield names.TRANSITIONS_LEGAL
+        yield "TransitionsLegal"
     if (
         protocol.state_machine is StateMachine.KIP996
         and effect.target == "Candidate"
         and effect.source not in ("Prospective", "Start")
     ):
-        yield names.CANDIDATE_FROM_PROSPECTIVE
+        yield "CandidateOnlyFromProspective"
     only_voter = before.voters.ids == (before.id,)
     if effect.source == "Resigned" and effect.epoch <= before.epoch and not only_voter:
-        yield names.RESIGNED_LEAVES_ITS_EPOCH
+        yield "ResignedLeavesItsEpoch"
 
 
 def _disturbances(effect: Transition) -> Iterator[str]:
     """The properties that a message with a larger epoch violates while the leader is healthy."""
-    yield names.REMOVED_VOTER_DISTURBS_NOBODY
+    yield "RemovedVoterDisturbsNobody"
     if effect.source == "Leader":
-        yield names.STABLE_LEADERSHIP
+        yield "ReturningReplicaDeposesNobody"
 
 
 _ANY_CHANGE = ("same", "larger", "plus-one")
@@ -184,21 +184,21 @@ def _role_violations(before: Replica, event: Event | None, replica: Replica) -> 
         return
     led = event is not None and isinstance(before.role, Leader) and before.epoch == replica.epoch
     if not (led and isinstance(role, Leader)):
-        yield names.OBSERVERS_STAND_NO_ELECTION
+        yield "ObserversStandNoElection"
 
 
 def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
     role = replica.role
     if isinstance(role, Follower) and replica.quorum_state.leader == replica.id:
-        yield names.RESIGNED_LEAVES_ITS_EPOCH
+        yield "ResignedLeavesItsEpoch"
     if isinstance(role, Candidate) and replica.quorum_state.leader is not None:
-        yield names.TRANSITIONS_LEGAL
+        yield "TransitionsLegal"
     epochs = [batch.epoch for batch in replica.log.batches]
     if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
-        yield names.LOG_EPOCHS_MONOTONE
+        yield "LogEpochsMonotone"
     written = after.disk.quorum_state
     if written is None or written.epoch < replica.epoch:
-        yield names.EPOCH_MONOTONE
+        yield "EpochMonotone"
     if replica.high_watermark is not None:
         yield from _high_watermark_violations(replica, replica.high_watermark, after)
 
@@ -206,24 +206,24 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
 def _high_watermark_violations(replica: Replica, high_watermark: int, after: Node) -> Iterator[str]:
     role = replica.role
     if high_watermark > replica.log.end_offset:
-        yield names.STATE_MACHINE_SAFETY
+        yield "StateMachineSafety"
     if isinstance(role, Leader):
         if high_watermark <= role.epoch_start_offset:
-            yield names.COMMITS_OWN_EPOCH
+            yield "CommitNeedsOwnEpoch"
         if replica.is_voter and high_watermark > after.disk.flushed:
-            yield names.OWN_TAIL_FLUSHED
+            yield "OwnTailCountsWhenFlushed"
 
 
 def _change_violations(before: Replica, after: Replica) -> Iterator[str]:
     """Between two moments of a replica, whether the same process runs or another on its disk."""
     if after.epoch < before.epoch:
-        yield names.EPOCH_MONOTONE
+        yield "EpochMonotone"
     if after.epoch == before.epoch:
         voted = before.quorum_state.voted
         own = voted is not None and voted.id == before.id
         won_with_own_vote = own and after.quorum_state.leader == before.id
         if voted is not None and not _remembers(after, voted) and not won_with_own_vote:
-            yield names.VOTE_KEPT
+            yield "VoteKeptWithinEpoch"
 
 
 def _remembers(replica: Replica, voted: ReplicaKey) -> bool:
@@ -241,7 +241,7 @@ def _fallen_high_watermark(before: Replica, after: Replica) -> Iterator[str]:
     follows = isinstance(before.role, Follower) and isinstance(after.role, Follower)
     forgotten = follows and known is not None and learned is None
     if forgotten or (same_reign and known is not None and learned is not None and learned < known):
-        yield names.HIGH_WATERMARK_MONOTONE
+        yield "HighWatermarkMonotone"
 
 
 def _request_violations(
@@ -254,16 +254,13 @@ def _request_violations(
         return
     # Any answer: the receiver may learn the sender's epoch, and no other.
     if request.pre_vote and execution.replica.epoch > max(before.epoch, request.epoch):
-        yield names.PRE_VOTE_CREATES_NO_EPOCH
+        yield "PreVoteCreatesNoEpoch"
     if not execution.grants_vote:
         return
-    theirs, ours = (
-        (request.last_epoch, request.end_offset),
-        (before.log.last_epoch, before.log.end_offset),
-    )
+    theirs, ours = ((request.last_epoch, request.end_offset), (before.log.last_epoch, before.log.end_offset))
     repeated = before.epoch == request.epoch and before.quorum_state.voted is not None
     if theirs < ours and not (repeated and not request.pre_vote):
-        yield names.VOTE_COMPARES_EPOCH_FIRST
+        yield "VoteComparesEpochFirst"
     if request.pre_vote:
         yield from _pre_vote_violations(protocol, before, event, request.epoch)
 
@@ -279,10 +276,10 @@ def _pre_vote_violations(
     after = handled.replica
     same = (before.quorum_state, before.role, before.log) == (after.quorum_state, after.role, after.log)
     if changed or not same:
-        yield names.PRE_VOTE_HAS_NO_EFFECT
+        yield "PreVoteGrantHasNoEffect"
     follows = isinstance(before.role, Follower) and before.role.has_fetched
     if follows or isinstance(before.role, Leader):
-        yield names.FETCHING_FOLLOWER_REJECTS
+        yield "FetchingFollowerRejectsPreVote"
 
 
 def _fetch_violations(before: Replica, request: FetchRequest, execution: Execution) -> Iterator[str]:
@@ -298,7 +295,7 @@ def _fetch_violations(before: Replica, request: FetchRequest, execution: Executi
     counted = len(contacts) < needed and (contacts != contacts_after or rearmed)
     moved = before.high_watermark != after.high_watermark and not _appends_first(execution)
     if moved or counted:
-        yield names.OBSERVERS_DO_NOT_COUNT
+        yield "ObserversDoNotCount"
 
 
 def _appends_first(execution: Execution) -> bool:
@@ -314,21 +311,21 @@ def leader_violations(before: Replica, event: Event | None, execution: Execution
     """The names of the properties that a step violates; ``event`` is ``None`` for a restart."""
     after = execution.replica
     if isinstance(after.role, Resigned) and after.parked:
-        yield names.RESIGNED_KEEPS_NOBODY_WAITING
+        yield "ResignedKeepsNobodyWaiting"
     if isinstance(before.role, Leader) and isinstance(event, RequestReceived):
         sender = _sender(event.request)
         rearmed = execution.arms(Timer.CHECK_QUORUM)
         if rearmed and sender is not None:
             heard = _heard_from(before.voters.keys, before.role.contacts, (before.key, sender))
             if 2 * heard <= len(before.voters):
-                yield names.CHECK_QUORUM_NEEDS_MAJORITY
+                yield "CheckQuorumNeedsMajority"
         contacts = after.role.contacts if isinstance(after.role, Leader) else ()
         if rearmed and contacts:
             # A voter counted this time would be counted again without having been heard from.
-            yield names.CHECK_QUORUM_NEEDS_MAJORITY
+            yield "CheckQuorumNeedsMajority"
         counted = rearmed or not set(contacts) <= set(before.role.contacts)
         if counted and (_is_refused(event, execution) or _epoch_of(event.request) != before.epoch):
-            yield names.CHECK_QUORUM_NEEDS_MAJORITY
+            yield "CheckQuorumNeedsMajority"
 
 
 def _sender(request: Request) -> ReplicaKey | None:
@@ -346,8 +343,7 @@ def _epoch_of(request: Request) -> int | None:
 
 def _is_refused(event: RequestReceived, execution: Execution) -> bool:
     """Whether the sender received an answer without any of the requested data."""
-    replies = (effect for effect in execution.effects if isinstance(effect, Reply))
-    answers = [reply.response for reply in replies if reply.to == event.source]
+    answers = [reply.response for reply in execution.all(Reply) if reply.to == event.source]
     return bool(answers) and all(map(_is_refusal, answers))
 
 
@@ -360,7 +356,7 @@ def _is_refusal(response: Response) -> bool:
 
 
 def _heard_from(voters: Keys, contacts: tuple[int, ...], keys: Keys) -> int:
-    """How many of ``voters`` are among ``keys`` or the ``contacts``, of which a leader keeps the ids."""
+    """The number of ``voters`` among ``keys`` or the ``contacts``, of which a leader keeps the ids."""
     return sum(
         entry.id in contacts or any(membership.matches(entry, key) for key in keys) for entry in voters
     )

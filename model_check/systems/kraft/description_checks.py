@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from kraftcheck.reference.effects import AppendBatch, Effect, Reply
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
-from kraftcheck.reference.log import Voters
 from kraftcheck.reference.messages import (
     METADATA_PARTITION,
     DescribeQuorumRequest,
@@ -21,9 +20,8 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import Protocol, QuorumDescription
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.kraft.clock import OBSERVER_SESSION_MS, READY_WITHIN_MS, Clock, is_silent
-from kraftcheck.systems.kraft.membership import Origin
 
 
 def violations(
@@ -42,15 +40,15 @@ def violations(
     answer = answer_to(event, effects)
     if answer is not None:
         if not _is_as_it_should(protocol, before, event, answer, clock):
-            found.append(names.DESCRIPTION_IS_THE_LEADERS)
+            found.append("DescriptionIsTheLeaders")
         if (
             clock is not None
             and not answer.partition_error
             and not _times_are_true(protocol, before, answer, clock)
         ):
-            found.append(names.DESCRIBE_TIMES_MONOTONE)
+            found.append("DescribeTimesMonotone")
     elif is_asked(event):
-        found.append(names.DESCRIPTION_IS_THE_LEADERS)
+        found.append("DescriptionIsTheLeaders")
     return tuple(dict.fromkeys(found))
 
 
@@ -59,13 +57,13 @@ def goals(before: Replica, event: Event, effects: tuple[Effect, ...]) -> Iterato
     answer = answer_to(event, effects)
     if answer is None or answer.partition_error:
         return
-    yield names.GOAL_QUORUM_DESCRIBED
-    for told in (*answer.voters, *answer.observers):
-        times = (told.last_fetch_time, told.last_caught_up_time)
+    yield "GoalQuorumDescribed"
+    for reported in (*answer.voters, *answer.observers):
+        times = (reported.last_fetch_time, reported.last_caught_up_time)
         if None not in times and times[0] != times[1]:
-            yield names.GOAL_TOLD_LAGGING
+            yield "GoalToldLagging"
     if isinstance(before.role, Leader) and len(answer.observers) < len(before.role.observers):
-        yield names.GOAL_OBSERVER_FORGOTTEN
+        yield "GoalObserverForgotten"
 
 
 def is_asked(event: Event) -> bool:
@@ -97,20 +95,19 @@ def _moved_back(before: Replica, after: Replica) -> Iterator[str]:
             continue
         fell = _is_before(entry.last_fetch_time, old.last_fetch_time)
         if fell or _is_before(entry.last_caught_up_time, old.last_caught_up_time):
-            yield names.DESCRIBE_TIMES_MONOTONE
+            yield "DescribeTimesMonotone"
 
 
 def _added_silent(before: Replica, effects: tuple[Effect, ...], clock: Clock) -> Iterator[str]:
     """S-27: a voter that the leader takes into the set has fetched within the last hour (ADD-10)."""
     if not isinstance(before.role, Leader):
         return
-    old = membership.in_force(membership.own_origin(before), before.log)
+    old = membership.own_voters(before)
     for effect in effects:
-        records = effect.batch.records if isinstance(effect, AppendBatch) else ()
-        sets = [entry.voters for entry in records if isinstance(entry, Voters)]
+        sets = membership.sets_in(effect.batch) if isinstance(effect, AppendBatch) else []
         fetches = [clock.of(key) for voters in sets for key in membership.added(old, voters)]
         if any(known is None or clock.now - known.last >= READY_WITHIN_MS for known in fetches):
-            yield names.ADDED_VOTER_IS_READY
+            yield "AddedVoterIsReady"
 
 
 def _is_before(new: int | None, old: int | None) -> bool:
@@ -126,22 +123,25 @@ def _times_are_true(
     fetched too, and by now it holds all records that the leader's log had then.
     """
     return all(
-        _own_times_are_true(protocol, told, clock)
-        if told.key.id == leader.id
-        else _fetch_times_are_true(told, clock)
-        for told in (*answer.voters, *answer.observers)
+        _own_times_are_true(protocol, reported, clock)
+        if reported.key.id == leader.id
+        else _fetch_times_are_true(reported, clock)
+        for reported in (*answer.voters, *answer.observers)
     )
 
 
-def _own_times_are_true(protocol: Protocol, told: ReplicaDescription, clock: Clock) -> bool:
+def _own_times_are_true(protocol: Protocol, reported: ReplicaDescription, clock: Clock) -> bool:
     """The leader is caught up now. By the documents it has never fetched; Kafka reports the current time."""
     documents = protocol.quorum_description is QuorumDescription.DOCUMENTS
-    return (told.last_fetch_time, told.last_caught_up_time) == (None if documents else clock.now, clock.now)
+    return (reported.last_fetch_time, reported.last_caught_up_time) == (
+        None if documents else clock.now,
+        clock.now,
+    )
 
 
-def _fetch_times_are_true(told: ReplicaDescription, clock: Clock) -> bool:
-    known = clock.of(told.key)
-    fetched, caught_up = told.last_fetch_time, told.last_caught_up_time
+def _fetch_times_are_true(reported: ReplicaDescription, clock: Clock) -> bool:
+    known = clock.of(reported.key)
+    fetched, caught_up = reported.last_fetch_time, reported.last_caught_up_time
     if known is None:
         return fetched is None and caught_up is None
     if fetched != known.last:
@@ -154,11 +154,7 @@ def _fetch_times_are_true(told: ReplicaDescription, clock: Clock) -> bool:
 
 
 def _is_as_it_should(
-    protocol: Protocol,
-    replica: Replica,
-    event: Event,
-    answer: DescribeQuorumResponse,
-    clock: Clock | None,
+    protocol: Protocol, replica: Replica, event: Event, answer: DescribeQuorumResponse, clock: Clock | None
 ) -> bool:
     """Whether an answer is the right refusal, or reports the leader's knowledge."""
     assert isinstance(event, RequestReceived) and isinstance(event.request, DescribeQuorumRequest)
@@ -177,9 +173,9 @@ def _is_as_it_should(
 
 def _is_complete(leader: Replica, answer: DescribeQuorumResponse) -> bool:
     """Whether a leader names itself, its epoch and high watermark, and its voters with their endpoints."""
-    voters = membership.in_force(Origin(leader.bootstrap_voters, leader.bootstrap_kraft_version), leader.log)
+    voters = membership.own_voters(leader)
     own = (each.end_offset for each in (*answer.voters, *answer.observers) if each.key.id == leader.id)
-    told = {*_keys(answer.voters), *_keys(answer.observers)}
+    reported = {*_keys(answer.voters), *_keys(answer.observers)}
     return (
         (answer.epoch, answer.leader, answer.high_watermark)
         == (leader.epoch, leader.id, leader.high_watermark)
@@ -188,13 +184,13 @@ def _is_complete(leader: Replica, answer: DescribeQuorumResponse) -> bool:
         and not set(_keys(answer.voters)) & set(_keys(answer.observers))
         and {node.id: node.endpoints for node in answer.nodes}
         == {v.key.id: v.endpoints for v in voters.voters}
-        and _sortable(leader.key) in told
+        and _sortable(leader.key) in reported
         and all(end == leader.log.end_offset for end in own)
     )
 
 
-def _keys(told: tuple[ReplicaDescription, ...]) -> list[tuple[int, str]]:
-    return [_sortable(each.key) for each in told]
+def _keys(reported: tuple[ReplicaDescription, ...]) -> list[tuple[int, str]]:
+    return [_sortable(each.key) for each in reported]
 
 
 def _sortable(key: ReplicaKey) -> tuple[int, str]:
@@ -206,8 +202,8 @@ def _knows_fetches(leader: Replica, answer: DescribeQuorumResponse, clock: Clock
 
     Observers are those that have fetched and are not silent (DESCRIBE-8).
     """
-    told = {each.key: each for each in (*answer.voters, *answer.observers) if each.key.id != leader.id}
-    for each in told.values():
+    reported = {each.key: each for each in (*answer.voters, *answer.observers) if each.key.id != leader.id}
+    for each in reported.values():
         known = clock.of(each.key)
         if each.end_offset != (None if known is None else known.offset):
             return False

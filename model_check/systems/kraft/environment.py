@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    CreateSnapshot,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    Shutdown,
-    Timer,
-)
+from kraftcheck.reference import events
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import DescribeQuorumRequest
 from kraftcheck.reference.protocol import Protocol
@@ -31,31 +19,8 @@ from kraftcheck.reference.replica import (
     Unattached,
 )
 from kraftcheck.systems.kraft import administration, membership
-from kraftcheck.systems.kraft.administration import AdminStep
 from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS
-from kraftcheck.systems.kraft.scenario import Admin, EnvironmentChoice
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """The events that the environment offers, as the tables ``choice`` and ``admin`` of the scenario say.
-
-    costs: the budgets that there are, by name, with their index; timers: for each replica id the timers that
-    may expire there; cut: directed links (from, to) that carry nothing; servers: the addressees where
-    bootstrap servers are configured; steps: the requests of the admin client.
-    """
-
-    choice: EnvironmentChoice
-    admin: Admin
-    costs: Mapping[str, int]
-    timers: Mapping[int, frozenset[Timer]]
-    cut: frozenset[tuple[int, int]]
-    servers: tuple[int, ...]
-    steps: tuple[AdminStep, ...]
-
-    def price(self, budget: str) -> tuple[int, ...] | None:
-        """The budgets that one use of ``budget`` spends; ``None`` where there is no such budget."""
-        return (self.costs[budget],) if budget in self.costs else None
+from kraftcheck.systems.kraft.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +29,7 @@ class Offer:
 
     kind: str
     about: str
-    event: Event
+    event: events.Event
     costs: tuple[int, ...] = ()
 
 
@@ -78,93 +43,95 @@ _NAMES = {
 }
 
 
-def offers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
+def offers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
     """The events that may happen to ``replica`` now, in a fixed order."""
-    for timer in _running_timers(environment, protocol, replica):
-        yield Offer("timer", timer.value, Poll((timer,)), environment.price("timers") or ())
+    for timer in _running_timers(wiring, protocol, replica):
+        yield Offer("timer", timer.value, events.Poll((timer,)), wiring.price("timers") or ())
     for connection in replica.connections:
         if not connection.awaiting:
-            yield Offer("back-off over", f"towards {connection.node}", BackoffExpired(connection.node))
-        elif (costs := environment.price("timeouts")) is not None:
-            yield Offer("request timed out", f"to {connection.node}", RequestTimedOut(connection.node), costs)
+            yield Offer("back-off over", f"towards {connection.node}", events.BackoffExpired(connection.node))
+        elif (costs := wiring.price("timeouts")) is not None:
+            yield Offer(
+                "request timed out", f"to {connection.node}", events.RequestTimedOut(connection.node), costs
+            )
     for parked in replica.parked:
-        expired = FetchWaitExpired(parked.source, parked.correlation)
+        expired = events.FetchWaitExpired(parked.source, parked.correlation)
         who = "nobody waits" if parked.correlation == NOBODY_WAITS else f"of {parked.source}"
         yield Offer("fetch wait over", who, expired)
-    yield from _discoveries(environment, replica)
-    yield from _inputs(environment, replica)
+    yield from _discoveries(wiring, replica)
+    yield from _inputs(wiring, replica)
 
 
-def _running_timers(environment: Environment, protocol: Protocol, replica: Replica) -> Iterator[Timer]:
-    allowed = environment.timers[replica.id]
+def _running_timers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[events.Timer]:
+    allowed = wiring.timers[replica.id]
     role = replica.role
-    running: tuple[Timer, ...]
+    running: tuple[events.Timer, ...]
     if isinstance(role, Leader):
-        running = (Timer.BEGIN_QUORUM_EPOCH,)
+        running = (events.Timer.BEGIN_QUORUM_EPOCH,)
         if protocol.counts_contacts:
-            running += (Timer.CHECK_QUORUM,)
+            running += (events.Timer.CHECK_QUORUM,)
         if role.change is not None:
-            running += (Timer.VOTER_CHANGE,)
+            running += (events.Timer.VOTER_CHANGE,)
     elif isinstance(role, Follower):
-        running = () if _is_fed(environment, replica) else (Timer.FETCH,)
+        running = () if _is_fed(wiring, replica) else (events.Timer.FETCH,)
     elif isinstance(role, Unattached):
         # An observer that has voted waits for the outcome, and that changes nothing.
         waits = replica.is_voter or replica.quorum_state.voted is not None
-        running = (Timer.ELECTION,) if waits else ()
+        running = (events.Timer.ELECTION,) if waits else ()
     else:
         assert isinstance(role, Prospective | Candidate | Resigned)
-        running = (Timer.ELECTION,)
+        running = (events.Timer.ELECTION,)
     if replica.shutting_down:
         running = ()
     yield from (timer for timer in running if timer in allowed)
 
 
-def _is_fed(environment: Environment, replica: Replica) -> bool:
+def _is_fed(wiring: Wiring, replica: Replica) -> bool:
     """Whether the network is fast enough for this follower to hear from its leader in time."""
     leader = replica.quorum_state.leader
-    if not environment.choice.timely or leader is None:
+    if not wiring.choice.timely or leader is None:
         return False
     here = replica.id
-    return (here, leader) not in environment.cut and (leader, here) not in environment.cut
+    return (here, leader) not in wiring.cut and (leader, here) not in wiring.cut
 
 
-def _discoveries(environment: Environment, replica: Replica) -> Iterator[Offer]:
-    if not environment.choice.discovery or any(connection.awaiting for connection in replica.connections):
+def _discoveries(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
+    if not wiring.choice.discovery or any(connection.awaiting for connection in replica.connections):
         return
     role = replica.role
     lost = isinstance(role, Unattached) or (isinstance(role, Follower) and bool(replica.connections))
     busy = {connection.node for connection in replica.connections}
-    for server in (environment.servers or replica.voters.ids) if lost else ():
+    for server in (wiring.servers or replica.voters.ids) if lost else ():
         if server != replica.id and server not in busy:
-            yield Offer("looks for the leader", f"at {server}", Poll((), server))
+            yield Offer("looks for the leader", f"at {server}", events.Poll((), server))
 
 
-def _inputs(environment: Environment, replica: Replica) -> Iterator[Offer]:
+def _inputs(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     if isinstance(replica.role, Leader):
-        if (costs := environment.price("appends")) is not None and not replica.shutting_down:
-            yield Offer("append", "", Append(replica.epoch, (replica.id,)), costs)
-        if (costs := environment.price("resigns")) is not None:
-            yield Offer("resign", "", Resign(replica.epoch), costs)
-        asked_here = not environment.admin.at or replica.id in environment.admin.at
-        if (costs := environment.price("admin")) is not None and asked_here:
-            listed = environment.admin.order == "listed"
-            for step, asked in administration.requests(environment.steps, listed, replica):
+        if (costs := wiring.price("appends")) is not None and not replica.shutting_down:
+            yield Offer("append", "", events.Append(replica.epoch, (replica.id,)), costs)
+        if (costs := wiring.price("resigns")) is not None:
+            yield Offer("resign", "", events.Resign(replica.epoch), costs)
+        asked_here = not wiring.admin.at or replica.id in wiring.admin.at
+        if (costs := wiring.price("admin")) is not None and asked_here:
+            listed = wiring.admin.order == "listed"
+            for step, asked in administration.requests(wiring.steps, listed, replica):
                 yield Offer(_NAMES[step.verb], str(step), asked, costs)
-    if environment.admin.describes:
-        yield Offer("describe quorum", "", RequestReceived(CLIENT, DescribeQuorumRequest()))
+    if wiring.admin.describes:
+        yield Offer("describe quorum", "", events.RequestReceived(CLIENT, DescribeQuorumRequest()))
         other = DescribeQuorumRequest("other-0")
-        yield Offer("describe quorum", "of another partition", RequestReceived(CLIENT, other))
-    yield from _snapshots(environment, replica)
-    if (costs := environment.price("shutdowns")) is not None and not replica.shutting_down:
-        yield Offer("shutdown", "", Shutdown(), costs)
+        yield Offer("describe quorum", "of another partition", events.RequestReceived(CLIENT, other))
+    yield from _snapshots(wiring, replica)
+    if (costs := wiring.price("shutdowns")) is not None and not replica.shutting_down:
+        yield Offer("shutdown", "", events.Shutdown(), costs)
 
 
-def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
+def _snapshots(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     """The state machine writes a snapshot, unless it has done so: at the high watermark, or anywhere."""
-    log, end, costs = replica.log, replica.high_watermark, environment.price("snapshots")
+    log, end, costs = replica.log, replica.high_watermark, wiring.price("snapshots")
     if costs is None or end is None or replica.shutting_down:
         return
-    choice, anywhere = environment.choice, environment.choice.snapshots == "any"
+    choice, anywhere = wiring.choice, wiring.choice.snapshots == "any"
     newest = log.snapshots[-1] if log.snapshots else None
     at = 0 if newest is None else newest.id.end_offset
     batches = [batch for batch in log.batches if at < batch.end_offset]
@@ -174,7 +141,7 @@ def _snapshots(environment: Environment, replica: Replica) -> Iterator[Offer]:
         values = (() if newest is None else newest.values) + membership.values_of(applied)
         for epoch in (applied[-1].epoch, log.last_epoch + 1)[: 1 + anywhere]:
             deleted = choice.snapshot_prefix == "deleted"
-            event = CreateSnapshot(
+            event = events.CreateSnapshot(
                 SnapshotId(asked, epoch), values, choice.snapshot_size, delete_prefix=deleted
             )
             yield Offer("snapshot", f"at offset {asked}", event, costs)

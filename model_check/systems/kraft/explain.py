@@ -12,10 +12,11 @@ from kraftcheck.reference.log import Batch
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import majority
 from kraftcheck.systems.kind import Run
-from kraftcheck.systems.kraft import labels, membership, names
+from kraftcheck.systems.kraft import labels, membership
 from kraftcheck.systems.kraft.explain_steps import explain_step
 from kraftcheck.systems.kraft.history import History, is_same_vote, record
 from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.scenario import NAMES
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text.style import print_key
 
@@ -55,7 +56,7 @@ def _explain_labels(violated: str, history: History, outcome: Outcome) -> Iterat
 
 def _explain_election(violated: str, history: History, label: labels.Elected) -> Iterator[str]:
     become = f"Replica {label.replica} becomes Leader of epoch {label.epoch}"
-    if violated in names.ON_REQUEST:
+    if violated in NAMES.judged("on-request"):
         epoch, leader = history.leaders[-1]
         yield f"{become} although replica {leader} leads epoch {epoch}."
         return
@@ -68,7 +69,7 @@ def _explain_election(violated: str, history: History, label: labels.Elected) ->
 
 def _explain_vote(violated: str, history: History, label: labels.Voted) -> Iterator[str]:
     votes = f"Replica {label.voter} votes for replica {print_key(label.candidate)} in epoch {label.epoch}"
-    if violated == names.EX_LEADER_NEVER_LEADS_AGAIN:
+    if violated == "NoReturnAfterLeading":
         yield f"{votes}, which it has led itself."
         return
     for voter, epoch, candidate in history.votes:
@@ -101,16 +102,16 @@ def _explain_commit(violated: str, history: History, label: labels.Committed) ->
     who = f"Replica {label.replica}"
     if label.leader_epoch is not None:
         who += f", Leader of epoch {label.leader_epoch},"
-    if violated == names.STATE_MACHINE_SAFETY:
+    if violated == "StateMachineSafety":
         committed = membership.from_offset(history.committed, label.start)
         for mine, known in zip(label.prefix, committed, strict=False):
             if mine != known:
                 yield f"{who} commits {_batch(mine)}, where {_batch(known)} was committed before."
                 return
-    elif violated == names.COMMITS_OWN_EPOCH:
+    elif violated == "CommitNeedsOwnEpoch":
         end = f"{_batch(label.prefix[-1])}, of an earlier epoch" if label.prefix else "the start of the log"
         yield f"{who} commits up to {end}."
-    elif violated == names.HIGH_WATERMARK_MONOTONE:
+    elif violated == "HighWatermarkMonotone":
         yield (
             f"{who} knows only offset {membership.end_of(label.prefix)} as committed; the log was committed "
             f"up to offset {membership.end_of(history.committed)} before."
@@ -222,12 +223,12 @@ def _on_majority(system: KRaftSystem, state: GlobalState, *, durable: bool = Fal
 
 
 _STATES: Mapping[str, Callable[[KRaftSystem, GlobalState], Iterator[str]]] = {
-    names.SINGLE_KNOWN_LEADER: _known_leaders,
-    names.RECORD_IDENTITY: _record_identity,
-    names.LOG_MATCHING: _log_matching,
-    names.LEADER_COMPLETENESS: _leader_completeness,
-    names.COMMITTED_SURVIVES_CHANGES: _leader_completeness,
-    names.HIGH_WATERMARK_ON_MAJORITY: _on_majority,
-    names.ACKNOWLEDGED_IS_DURABLE: partial(_on_majority, durable=True),
-    names.REMOVED_LEADER_DOES_NOT_COUNT: _on_majority,
+    "SingleKnownLeaderPerEpoch": _known_leaders,
+    "RecordIdentity": _record_identity,
+    "LogMatching": _log_matching,
+    "LeaderCompleteness": _leader_completeness,
+    "CommittedSurvivesVoterChanges": _leader_completeness,
+    "HighWatermarkOnMajority": _on_majority,
+    "AcknowledgedIsDurable": partial(_on_majority, durable=True),
+    "RemovedLeaderDoesNotCount": _on_majority,
 }

@@ -1,4 +1,4 @@
-"""Which part of a property of single steps does not hold, in words."""
+"""The part of a property of single steps that does not hold, in words."""
 
 from __future__ import annotations
 
@@ -6,22 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from kraftcheck.reference import messages
 from kraftcheck.reference.effects import Reply, Send, Transition, Truncate
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
-from kraftcheck.reference.messages import (
-    DescribeQuorumResponse,
-    FetchRequest,
-    Request,
-    Response,
-    VoteRequest,
-    VoteResponse,
-)
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kind import Run
-from kraftcheck.systems.kraft import assignments, membership, names
-from kraftcheck.systems.kraft.network import CLIENT
+from kraftcheck.systems.kraft import assignments, membership
+from kraftcheck.systems.kraft.network import CLIENT, request_of
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.text.event import message_words
 from kraftcheck.systems.kraft.text.style import print_key, print_keys
@@ -43,12 +36,12 @@ class _Case:
         return self.run.events[0] if self.run.events else None
 
     @property
-    def request(self) -> Request | None:
+    def request(self) -> messages.Request | None:
         """The request that it handles."""
-        return self.event.request if isinstance(self.event, RequestReceived) else None
+        return request_of(self.event)
 
     @property
-    def replies(self) -> list[Response]:
+    def replies(self) -> list[messages.Response]:
         return [effect.response for effect in self.run.effects if isinstance(effect, Reply)]
 
     @property
@@ -65,7 +58,7 @@ class _Case:
         """The voter sets in the log after the step."""
         if self.after is None:
             return ""
-        history = membership.history_of(membership.own_origin(self.after), self.after.log)
+        history = membership.own_history(self.after)
         sets = (f"{{{print_keys(voters.keys)}}} at kraft.version {version}" for _, voters, version in history)
         return ", then ".join(sets)
 
@@ -135,7 +128,7 @@ def _refused(case: _Case) -> Iterator[str]:
     for answer in case.replies:
         error = getattr(answer, "error", None)
         if isinstance(error, ErrorCode) and error is not ErrorCode.NONE:
-            yield f"Leader {case.id} tells the admin client {error.name}."
+            yield f"Leader {case.id} replies {error.name} to the admin client."
             yield f"Replica {case.id} has in its log the voter sets {case.voter_sets}."
 
 
@@ -163,16 +156,16 @@ def _snapshot(case: _Case) -> Iterator[str]:
 
 def _another(case: _Case) -> Iterator[str]:
     request = case.request
-    if isinstance(request, FetchRequest):
+    if isinstance(request, messages.FetchRequest):
         yield f"A Fetch of {print_key(request.replica)} counts at Leader {case.id} for another replica."
-    elif isinstance(request, VoteRequest) and request.voter is not None:
+    elif isinstance(request, messages.VoteRequest) and request.voter is not None:
         yield f"Replica {case.id} grants a vote that {print_key(request.voter)} was asked for."
     elif case.after is not None:
         yield f"{print_key(case.after.key)} is elected by votes for the replica that it was before."
 
 
 def _described(case: _Case) -> Iterator[str]:
-    answer = next((each for each in case.replies if isinstance(each, DescribeQuorumResponse)), None)
+    answer = next((each for each in case.replies if isinstance(each, messages.DescribeQuorumResponse)), None)
     if answer is None:
         yield f"A time that Leader {case.id} has noted of a replica goes back."
         return
@@ -226,25 +219,25 @@ def _disturbing(case: _Case) -> Iterable[object]:
 
 def _pre_votes(case: _Case) -> Iterable[object]:
     requests = [effect.request for effect in case.run.effects if isinstance(effect, Send)]
-    return [each for each in requests if isinstance(each, VoteRequest) and each.pre_vote][:1]
+    return [each for each in requests if isinstance(each, messages.VoteRequest) and each.pre_vote][:1]
 
 
 #: The parts of a case for each of which there is a sentence.
 _FOUND: Mapping[str, Callable[[_Case], Iterable[object]]] = {
-    names.STABLE_LEADERSHIP: _disturbing,
-    names.REMOVED_VOTER_DISTURBS_NOBODY: _disturbing,
-    names.CANDIDATE_FROM_PROSPECTIVE: lambda case: (
+    "ReturningReplicaDeposesNobody": _disturbing,
+    "RemovedVoterDisturbsNobody": _disturbing,
+    "CandidateOnlyFromProspective": lambda case: (
         each for each in case.transitions if each.target == "Candidate"
     ),
-    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: lambda case: (
+    "NoTruncationBelowHighWatermark": lambda case: (
         effect for effect in case.run.effects if isinstance(effect, Truncate)
     ),
-    names.VOTE_COMPARES_EPOCH_FIRST: partial(_requested, kind=VoteRequest),
-    names.FETCHING_FOLLOWER_REJECTS: partial(_requested, kind=VoteRequest),
-    names.OBSERVERS_DO_NOT_COUNT: partial(_requested, kind=FetchRequest),
-    names.PRE_VOTE_CREATES_NO_EPOCH: _pre_votes,
-    names.PRE_VOTE_HAS_NO_EFFECT: lambda case: (
-        each for each in case.replies if isinstance(each, VoteResponse) and each.granted
+    "VoteComparesEpochFirst": partial(_requested, kind=messages.VoteRequest),
+    "FetchingFollowerRejectsPreVote": partial(_requested, kind=messages.VoteRequest),
+    "ObserversDoNotCount": partial(_requested, kind=messages.FetchRequest),
+    "PreVoteCreatesNoEpoch": _pre_votes,
+    "PreVoteGrantHasNoEffect": lambda case: (
+        each for each in case.replies if isinstance(each, messages.VoteResponse) and each.granted
     ),
 }
 
@@ -261,66 +254,64 @@ _CHANGE = (
 #: By property a sentence, or a function that gives the sentences. There is none about the state of a replica
 #: that does not run.
 SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
-    names.QUORUM_STATE_IS_ATOMIC: _torn_quorum_state,
-    names.NO_FATAL: "The process of replica {id} exits: {case.node.end}.",
-    names.STABLE_LEADERSHIP: _DISTURBED,
-    names.REMOVED_VOTER_DISTURBS_NOBODY: _DISTURBED,
-    names.TRANSITIONS_LEGAL: _legal,
-    names.CANDIDATE_FROM_PROSPECTIVE: (
+    "QuorumStateIsAtomic": _torn_quorum_state,
+    "NoFatal": "The process of replica {id} exits: {case.node.end}.",
+    "ReturningReplicaDeposesNobody": _DISTURBED,
+    "RemovedVoterDisturbsNobody": _DISTURBED,
+    "TransitionsLegal": _legal,
+    "CandidateOnlyFromProspective": (
         "Replica {id} becomes Candidate of epoch {found.epoch} coming from {found.source}."
     ),
-    names.RESIGNED_LEAVES_ITS_EPOCH: _resigned,
-    names.OBSERVERS_STAND_NO_ELECTION: "Replica {after.id} is no voter, and becomes {case.roles[1]}.",
-    names.EPOCH_MONOTONE: "The epoch of replica {id} goes back from {before.epoch} to {after.epoch}.",
-    names.LOG_EPOCHS_MONOTONE: _log_epochs,
-    names.VOTE_KEPT: _vote_kept,
-    names.HIGH_WATERMARK_MONOTONE: (
+    "ResignedLeavesItsEpoch": _resigned,
+    "ObserversStandNoElection": "Replica {after.id} is no voter, and becomes {case.roles[1]}.",
+    "EpochMonotone": "The epoch of replica {id} goes back from {before.epoch} to {after.epoch}.",
+    "LogEpochsMonotone": _log_epochs,
+    "VoteKeptWithinEpoch": _vote_kept,
+    "HighWatermarkMonotone": (
         "The high watermark of replica {id} goes back from {before.high_watermark} to {after.high_watermark}."
     ),
-    names.OWN_TAIL_FLUSHED: (
+    "OwnTailCountsWhenFlushed": (
         "Leader {id} counts its own log up to the high watermark {after.high_watermark}, of which only what "
         "is below offset {case.node.disk.flushed} is flushed."
     ),
-    names.NO_TRUNCATION_BELOW_HIGH_WATERMARK: (
+    "NoTruncationBelowHighWatermark": (
         "Replica {id} truncates its log to offset {found.offset}, below its high watermark "
         "{before.high_watermark}."
     ),
-    names.VOTE_COMPARES_EPOCH_FIRST: (
+    "VoteComparesEpochFirst": (
         "Replica {id}, whose log ends at offset {before.log.end_offset} of epoch {before.log.last_epoch}, "
         "grants its vote to replica {found.candidate.id}, whose log ends at offset {found.end_offset} of "
         "epoch {found.last_epoch}."
     ),
-    names.PRE_VOTE_CREATES_NO_EPOCH: "Replica {id} sends a pre-vote for epoch {found.epoch}, which is new.",
-    names.PRE_VOTE_HAS_NO_EFFECT: (
-        "Replica {id} changes its state or restarts a timer in granting a pre-vote."
-    ),
-    names.FETCHING_FOLLOWER_REJECTS: (
+    "PreVoteCreatesNoEpoch": "Replica {id} sends a pre-vote for epoch {found.epoch}, which is new.",
+    "PreVoteGrantHasNoEffect": ("Replica {id} changes its state or restarts a timer in granting a pre-vote."),
+    "FetchingFollowerRejectsPreVote": (
         "Replica {before.id}, a {case.roles[0]} in touch with its quorum, grants the pre-vote of replica "
         "{found.candidate.id}."
     ),
-    names.OBSERVERS_DO_NOT_COUNT: (
+    "ObserversDoNotCount": (
         "Replica {found.replica.id} is no voter, but its Fetch moves the high watermark of Leader {id} or "
         "counts for check-quorum."
     ),
-    names.CHECK_QUORUM_NEEDS_MAJORITY: _too_few_heard,
-    names.RESIGNED_KEEPS_NOBODY_WAITING: _kept_waiting,
-    names.SNAPSHOT_IS_COMMITTED: _snapshot,
-    names.ONE_CHANGE_AT_A_TIME: _VOTERS_OF_THE_LOG,
-    names.VOTER_SET_NOT_EMPTY: _VOTERS_OF_THE_LOG,
-    names.KRAFT_VERSION_MONOTONE: _VOTERS_OF_THE_LOG,
-    names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED: _VOTERS_OF_THE_LOG,
-    names.ALTER_REACHES_TARGET: _assigned,
-    names.CHANGE_NEEDS_COMMIT: _CHANGE,
-    names.CHANGE_ANSWERED: _unanswered,
-    names.CHANGE_AS_ASKED: _CHANGE,
-    names.ADDED_VOTER_IS_READY: _CHANGE,
-    names.WIPED_REPLICA_IS_ANOTHER: _another,
-    names.APPEND_IS_COMMITTED: (
+    "CheckQuorumNeedsMajority": _too_few_heard,
+    "ResignedKeepsNobodyWaiting": _kept_waiting,
+    "SnapshotIsCommittedPrefix": _snapshot,
+    "OneVoterChangeAtATime": _VOTERS_OF_THE_LOG,
+    "VoterSetNotEmpty": _VOTERS_OF_THE_LOG,
+    "KRaftVersionMonotone": _VOTERS_OF_THE_LOG,
+    "VoterChangeAcknowledgedWhenCommitted": _VOTERS_OF_THE_LOG,
+    "AlterQuorumReachesItsTarget": _assigned,
+    "VoterChangeNeedsOwnEpochCommit": _CHANGE,
+    "VoterChangeIsAnswered": _unanswered,
+    "VoterChangeIsAsAsked": _CHANGE,
+    "AddedVoterIsReady": _CHANGE,
+    "WipedReplicaIsAnother": _another,
+    "AcknowledgedAppendIsCommitted": (
         "Leader {id} promises another offset for an append than that at which it is in its log."
     ),
-    names.VOTERS_OF_THE_LOG: _acts_by,
-    names.REFUSAL_TELLS_COMMITTED_SET: _refused,
-    names.REFUSAL_IS_UP_TO_DATE: _refused,
-    names.DESCRIBE_TIMES_MONOTONE: _described,
-    names.DESCRIPTION_IS_THE_LEADERS: _described,
+    "VotersOfTheLog": _acts_by,
+    "RefusalTellsCommittedSet": _refused,
+    "RefusalIsUpToDate": _refused,
+    "DescribeTimesMonotone": _described,
+    "DescriptionIsTheLeaders": _described,
 }

@@ -14,11 +14,7 @@ from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Ended, Node
 from kraftcheck.systems.reading import FLAG, NUMBER, Form, fields, keys, of_type
 
-_NODE = {
-    "replica": of_type(Replica | None),
-    "disk": of_type(Disk),
-    "died": of_type(Fatal | Ended | None),
-}
+_NODE = {"replica": of_type(Replica | None), "disk": of_type(Disk), "died": of_type(Fatal | Ended | None)}
 
 
 def _write_node(placed: tuple[Place, Node]) -> Json:

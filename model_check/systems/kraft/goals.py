@@ -8,41 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kraftcheck.reference.effects import HighWatermark, LoadSnapshot, Transition, Truncate
-from kraftcheck.reference.log import Voters
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import VoterSet
-from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.kraft.node import Execution
 
 
 def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
     """The names of the goals that are reached, those called after transitions among them."""
     taken = [
-        names.transition_goal(effect.source, effect.target)
-        for effect in execution.effects
-        if type(effect) is Transition
+        f"{effect.source}->{effect.target}" for effect in execution.effects if type(effect) is Transition
     ]
     return tuple(dict.fromkeys((*taken, *_of_voters(before, execution))))
 
 
 def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:
-    known = membership.in_force(membership.own_origin(before), before.log)
+    known = membership.own_voters(before)
     for effect in execution.effects:
         if type(effect) is LoadSnapshot:
-            yield names.GOAL_SNAPSHOT_LOADED
+            yield "GoalSnapshotLoaded"
             if effect.snapshot.voters not in (None, known):
-                yield names.GOAL_VOTERS_FROM_SNAPSHOT
+                yield "GoalVotersFromSnapshot"
         elif type(effect) is Truncate and _is_in(before, known):
-            if not _is_in(before, membership.in_force(membership.own_origin(before), execution.replica.log)):
-                yield names.GOAL_VOTER_OBSERVES_AGAIN
+            if not _is_in(before, membership.newest(membership.own_origin(before), execution.replica.log)):
+                yield "GoalVoterObservesAgain"
         elif type(effect) is Transition and effect.target == "Leader":
             if _knows_voters_from_snapshot(before):
-                yield names.GOAL_LEADS_BY_SNAPSHOT
+                yield "GoalLeadsByVotersOfSnapshot"
         elif type(effect) is HighWatermark:
             yield from _commit_goals(before, execution, effect.offset)
     loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
     if loading and _has_other_leader(before, execution.replica):
-        yield names.GOAL_DOWNLOAD_ABANDONED
+        yield "GoalDownloadAbandoned"
 
 
 def _is_in(replica: Replica, voters: VoterSet) -> bool:
@@ -51,7 +48,7 @@ def _is_in(replica: Replica, voters: VoterSet) -> bool:
 
 def _knows_voters_from_snapshot(replica: Replica) -> bool:
     """Whether the effective set is neither a record of the log nor the set with which the cluster began."""
-    (_, voters, _), *changes = membership.history_of(membership.own_origin(replica), replica.log)
+    (_, voters, _), *changes = membership.own_history(replica)
     return not changes and voters != replica.bootstrap_voters
 
 
@@ -71,7 +68,7 @@ def _commit_goals(before: Replica, execution: Execution, committed: int) -> Iter
             isinstance(before.role, Leader) and before.role.change is None and batch in before.log.batches
         )
         if timed_out and batch.epoch == before.epoch and not membership.opens_epoch(batch):
-            yield names.GOAL_CHANGE_OUTLIVES_TIMEOUT
-        voters = next(entry.voters for entry in reversed(batch.records) if isinstance(entry, Voters))
+            yield "GoalVoterChangeOutlivesTimeout"
+        voters = membership.sets_in(batch)[-1]
         if before.auto_join and before.key in voters.keys and before.key not in before.bootstrap_voters.keys:
-            yield names.GOAL_AUTO_JOINED
+            yield "GoalAutoJoined"

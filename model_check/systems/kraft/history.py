@@ -10,23 +10,10 @@ from itertools import pairwise
 
 from kraftcheck.engine.system import Recorded
 from kraftcheck.reference.frozen import Frozen, replace
-from kraftcheck.reference.log import KRaftVersion, Snapshot, Voters
+from kraftcheck.reference.log import Snapshot
 from kraftcheck.reference.types import Ascending, Epoch, LogStart, ReplicaId
 from kraftcheck.reference.voters import ReplicaKey, VoterSet, static_voters
-from kraftcheck.systems.kraft import assignments, membership, names
-from kraftcheck.systems.kraft.labels import (
-    Acknowledged,
-    Altered,
-    Committed,
-    Elected,
-    Label,
-    Refused,
-    Restored,
-    Snapshotted,
-    Truncated,
-    Voted,
-    Wiped,
-)
+from kraftcheck.systems.kraft import assignments, labels, membership
 from kraftcheck.systems.kraft.membership import Keys, Origin, Prefix
 
 
@@ -51,89 +38,89 @@ class History(Frozen):
     gone_votes: Ascending[tuple[ReplicaKey, Epoch, ReplicaKey]] = ()
 
 
-def record(history: History, label: Label) -> Recorded:
+def record(history: History, label: labels.Label) -> Recorded:
     """``history`` after ``label``, and the properties that the label violates and the goals that it
     reaches.
     """
-    if isinstance(label, Elected):
+    if isinstance(label, labels.Elected):
         return _record_elected(history, label)
-    if isinstance(label, Voted):
+    if isinstance(label, labels.Voted):
         return _record_voted(history, label)
-    if isinstance(label, Committed):
+    if isinstance(label, labels.Committed):
         return _record_committed(history, label)
-    if isinstance(label, Snapshotted):
+    if isinstance(label, labels.Snapshotted):
         violated = not _is_committed_prefix(history, label.snapshot)
-        return Recorded(history, (names.SNAPSHOT_IS_COMMITTED,) if violated else ())
-    if isinstance(label, Acknowledged):
+        return Recorded(history, ("SnapshotIsCommittedPrefix",) if violated else ())
+    if isinstance(label, labels.Acknowledged):
         violated = not _may_acknowledge(history, label)
-        return Recorded(history, (names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED,) if violated else ())
-    if isinstance(label, Altered):
+        return Recorded(history, ("VoterChangeAcknowledgedWhenCommitted",) if violated else ())
+    if isinstance(label, labels.Altered):
         assert history.origin is not None
         violated = not assignments.has_named(history.origin, history.committed, label.target)
-        return Recorded(history, (names.ALTER_REACHES_TARGET,) if violated else ())
-    if isinstance(label, Refused):
+        return Recorded(history, ("AlterQuorumReachesItsTarget",) if violated else ())
+    if isinstance(label, labels.Refused):
         return _record_refused(history, label)
-    if isinstance(label, Wiped):
+    if isinstance(label, labels.Wiped):
         return Recorded(_after_wipe(history, label))
-    if isinstance(label, Restored):
+    if isinstance(label, labels.Restored):
         return Recorded(_after_restoring(history, label.key))
     return _record_truncated(history, label)
 
 
-def _may_acknowledge(history: History, label: Acknowledged) -> bool:
+def _may_acknowledge(history: History, label: labels.Acknowledged) -> bool:
     """S-38: the change is the requested one and is committed, or the client asked not to wait for the
     commit.
     """
     if label.batch is None:
         return False
-    sets = [entry.voters for entry in label.batch.records if isinstance(entry, Voters)]
+    sets = membership.sets_in(label.batch)
     if label.added is not None and not any(label.added in voters.keys for voters in sets):
         return False
     return label.early or label.batch in history.committed
 
 
-def _record_truncated(history: History, label: Truncated) -> Recorded:
+def _record_truncated(history: History, label: labels.Truncated) -> Recorded:
     start = label.before[0].base_offset if label.before else 0
     committed = membership.from_offset(history.committed, start)
     held = label.before[: len(committed)]
     agree = next((n for n, batch in enumerate(held) if batch != committed[n]), len(held))
-    goals: tuple[str, ...] = (names.GOAL_TRUNCATED,)
+    goals: tuple[str, ...] = ("GoalDivergenceTruncated",)
     cut = [batch for batch in label.before[label.kept :] if not membership.opens_epoch(batch)]
     if any(membership.has_voters(batch) or assignments.is_in(batch) for batch in cut):
-        goals += (names.GOAL_CHANGE_REVERTED,)
+        goals += ("GoalVoterChangeReverted",)
     violated = label.kept < agree
-    return Recorded(history, (names.TRUNCATION_KEEPS_COMMITTED,) if violated else (), goals)
+    return Recorded(history, ("TruncationKeepsCommonPrefix",) if violated else (), goals)
 
 
-def _record_elected(history: History, label: Elected) -> Recorded:
+def _record_elected(history: History, label: labels.Elected) -> Recorded:
     violations: list[str] = []
     for epoch, leader in history.leaders:
         if epoch == label.epoch:
             same = leader == label.replica
-            violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN if same else names.SINGLE_LEADER)
+            violations.append("NoReturnAfterLeading" if same else "SingleLeaderPerEpoch")
     if history.leaders:
-        violations += [names.STABLE_LEADERSHIP, names.REMOVED_VOTER_DISTURBS_NOBODY]
-    goals: tuple[str, ...] = (names.GOAL_LEADER_ELECTED,)
+        violations += ["ReturningReplicaDeposesNobody", "RemovedVoterDisturbsNobody"]
+    goals: tuple[str, ...] = ("GoalLeaderElected",)
     sets = committed_sets(history)
     if sets and any(sets[-1].find(leader) is None for _, leader in history.leaders):
-        goals += (names.GOAL_REMOVED_LEADER_REPLACED,)
+        goals += ("GoalRemovedLeaderReplaced",)
     leaders = tuple(sorted({*history.leaders, (label.epoch, label.replica)}))
     return Recorded(replace(history, leaders=leaders), tuple(violations), goals)
 
 
-def _record_voted(history: History, label: Voted) -> Recorded:
+def _record_voted(history: History, label: labels.Voted) -> Recorded:
     violations: list[str] = []
     for voter, epoch, candidate in history.votes:
         if (voter, epoch) == (label.voter, label.epoch) and not is_same_vote(
             voter, candidate, label.candidate
         ):
             own = candidate.id == voter
-            violations.append(names.SELF_VOTE_SURVIVES if own else names.VOTED_ONCE)
-            violations.append(names.VOTED_ONCE)
+            violations.append("SelfVoteSurvivesRestart" if own else "VotedOncePerEpoch")
+            violations.append("VotedOncePerEpoch")
     reborn = any(key.id == label.voter for key, _, _ in history.gone)
     led = (label.epoch, label.voter) in history.leaders
     if led and label.candidate.id != label.voter and not reborn:
-        violations.append(names.EX_LEADER_NEVER_LEADS_AGAIN)
+        violations.append("NoReturnAfterLeading")
     others = tuple(vote for vote in history.votes if vote[0] != label.voter or vote[1] > label.epoch)
     newest = any(vote[0] == label.voter for vote in others)
     vote = (label.voter, label.epoch, label.candidate)
@@ -149,22 +136,22 @@ def is_same_vote(voter: int, one: ReplicaKey, other: ReplicaKey) -> bool:
     return membership.same_voter(one, other) or one.id == voter == other.id
 
 
-def _record_committed(history: History, label: Committed) -> Recorded:
+def _record_committed(history: History, label: labels.Committed) -> Recorded:
     violations: list[str] = []
     known = membership.from_offset(history.committed, label.start)
     known_end, end = membership.end_of(history.committed), membership.end_of(label.prefix, label.start)
     common = min(len(known), len(label.prefix))
     if known[:common] != label.prefix[:common] or known_end < label.start:
-        violations.append(names.STATE_MACHINE_SAFETY)
+        violations.append("StateMachineSafety")
     committed_epoch, voters = history.committed_epoch, history.voters
     if label.leader_epoch is not None:
         if not label.prefix or label.prefix[-1].epoch != label.leader_epoch:
-            violations.append(names.COMMITS_OWN_EPOCH)
+            violations.append("CommitNeedsOwnEpoch")
         # An old leader only learns of records that were committed before; it may be further behind.
         if end > known_end and not assignments.may_be_in_force(history.committed, label.assignment):
-            violations.append(names.ALTER_REACHES_TARGET)
+            violations.append("AlterQuorumReachesItsTarget")
         if label.leader_epoch > committed_epoch and end < known_end:
-            violations.append(names.HIGH_WATERMARK_MONOTONE)
+            violations.append("HighWatermarkMonotone")
         committed_epoch = max(committed_epoch, label.leader_epoch)
         voters = label.voters if end > known_end else voters
     longer = history.committed
@@ -174,38 +161,38 @@ def _record_committed(history: History, label: Committed) -> Recorded:
     return Recorded(after, tuple(violations), _commit_goals(after, label))
 
 
-def _commit_goals(history: History, label: Committed) -> tuple[str, ...]:
-    goals = [names.GOAL_COMMITTED]
+def _commit_goals(history: History, label: labels.Committed) -> tuple[str, ...]:
+    goals = ["GoalRecordCommitted"]
     if membership.values_of(label.prefix):
-        goals.append(names.GOAL_VALUE_COMMITTED)
+        goals.append("GoalValueCommitted")
     sets = committed_sets(history)
     for before, after in pairwise(sets):
         new = membership.added(before, after)
-        goals += [names.GOAL_VOTER_ADDED] if new else []
-        goals += [names.GOAL_VOTER_REMOVED] if membership.removed(before, after) else []
+        goals += ["GoalVoterAdded"] if new else []
+        goals += ["GoalVoterRemoved"] if membership.removed(before, after) else []
         if any(known.id == key.id and known != key for key in new for one in sets for known in one.keys):
-            goals.append(names.GOAL_DISK_REPLACED)
+            goals.append("GoalDiskReplaced")
         if any(entry.key in before.keys and entry not in before.voters for entry in after.voters):
-            goals.append(names.GOAL_VOTER_UPDATED)
+            goals.append("GoalVoterUpdated")
     if history.origin is not None:
         goals += assignments.goals(history.committed)
         finalized = _finalized(history.origin, history.committed)[1]
-        goals += [names.GOAL_KRAFT_VERSION_UPGRADED] if finalized > history.origin.kraft_version else []
+        goals += ["GoalKRaftVersionUpgraded"] if finalized > history.origin.kraft_version else []
     return tuple(dict.fromkeys(goals))
 
 
-def _record_refused(history: History, label: Refused) -> Recorded:
+def _record_refused(history: History, label: labels.Refused) -> Recorded:
     agree = [_agrees(known, label) for known in committed_sets(history)]
     about_the_request = label.adding == label.has_id
-    told = any(agree) and about_the_request
-    violations: tuple[str, ...] = () if told else (names.REFUSAL_TELLS_COMMITTED_SET,)
+    true = any(agree) and about_the_request
+    violations: tuple[str, ...] = () if true else ("RefusalTellsCommittedSet",)
     if not agree[-1]:
-        violations += (names.REFUSAL_IS_UP_TO_DATE,)
-    goal = names.GOAL_TOLD_DUPLICATE_VOTER if label.has_id else names.GOAL_TOLD_VOTER_NOT_FOUND
+        violations += ("RefusalIsUpToDate",)
+    goal = "GoalToldDuplicateVoter" if label.has_id else "GoalToldVoterNotFound"
     return Recorded(history, violations, (goal,))
 
 
-def _agrees(voters: VoterSet, label: Refused) -> bool:
+def _agrees(voters: VoterSet, label: labels.Refused) -> bool:
     if label.has_id:
         return label.key.id in voters.ids
     return label.key not in voters.keys or len(voters) == 1
@@ -215,20 +202,15 @@ def committed_sets(history: History) -> list[VoterSet]:
     """The voter sets that were committed, the one before any record first; none where they cannot change."""
     if history.origin is None:
         return []
-    entries = (entry for batch in history.committed for entry in batch.records)
     assigned = [static_voters(each.voters) for _, each in assignments.assignments_of(history.committed)]
-    sets = [entry.voters for entry in entries if isinstance(entry, Voters)]
+    sets = [voters for batch in history.committed for voters in membership.sets_in(batch)]
     return [history.origin.voters, *sets, *assigned]
 
 
 def _finalized(origin: Origin, prefix: Prefix) -> tuple[VoterSet, int]:
     voters, version = origin.voters, origin.kraft_version
     for batch in prefix:
-        for entry in batch.records:
-            if isinstance(entry, Voters):
-                voters = entry.voters
-            elif isinstance(entry, KRaftVersion):
-                version = entry.version
+        voters, version = [voters, *membership.sets_in(batch)][-1], membership.version_after(batch, version)
     return voters, version
 
 
@@ -243,7 +225,7 @@ def _is_committed_prefix(history: History, snapshot: Snapshot) -> bool:
     return expected == (snapshot.id.epoch, snapshot.voters, snapshot.kraft_version, snapshot.values)
 
 
-def _after_wipe(history: History, label: Wiped) -> History:
+def _after_wipe(history: History, label: labels.Wiped) -> History:
     """A key with a directory never returns; without a directory, the same voter continues with nothing."""
     if not label.another:
         return history

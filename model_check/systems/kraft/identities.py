@@ -17,7 +17,7 @@ from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, s
 from kraftcheck.systems.kraft.administration import AdminStep, first_directory, next_directory, parse_step
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.scenario import KRaftScenario
-from kraftcheck.systems.variants import with_switches
+from kraftcheck.systems.kraft.switches import SWITCHES
 
 
 def listens_at(replica: int) -> tuple[Endpoint, ...]:
@@ -31,7 +31,7 @@ def protocol_of(scenario: KRaftScenario, replica: int, where: str) -> Protocol:
     switches = {**choice.set, **choice.at.get(str(replica), {})}
     if not scenario.environment.delayed_fetches:
         switches["fetch-max-wait-ms"] = 0
-    return with_switches(choice.preset, switches, where)
+    return SWITCHES.protocol(choice.preset, switches, where)
 
 
 def identity_of(scenario: KRaftScenario, replica: int) -> Replica:

@@ -9,28 +9,27 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Poll
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, LeaderChange, Log
-from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import given_states, membership, names
+from kraftcheck.systems.kraft import given_states, membership
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.history import History, record
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Voted
-from kraftcheck.systems.kraft.node import Ended, Node, execute
-from kraftcheck.systems.kraft.outcomes import crash_matters, restart, steps
+from kraftcheck.systems.kraft.node import Ended, Node
 from kraftcheck.systems.kraft.reductions import without_unread_fields
-from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.scenario import NAMES, KRaftScenario
 from kraftcheck.systems.kraft.step import Action, Step
 from kraftcheck.systems.kraft.text import parse_replica
-from kraftcheck.systems.kraft.wiring import Wiring
 
 
-def begin(scenario: KRaftScenario, wiring: Wiring, protocol: Protocol, identity: Replica) -> Outcome:
+def begin(scenario: KRaftScenario, host: Host) -> Outcome:
     """The first step of the replica: it starts on an empty disk, or polls in the given state.
 
     Where a crash within the first start leaves a changed disk the replica has yet to start. Raises InputError
     where a replica cannot begin so.
     """
+    identity = host.identity
     text = scenario.replicas.initial.get(str(identity.id))
     if identity.id in scenario.replicas.stopped:
         disk = Disk(directory=identity.key.directory)
@@ -41,11 +40,11 @@ def begin(scenario: KRaftScenario, wiring: Wiring, protocol: Protocol, identity:
     if text is None:
         node = Node(None, Disk(directory=identity.key.directory))
         taken = None if scenario.replicas.initial_leader is None else scenario.replicas.fresh
-        if (taken is None or identity.id in taken) and crash_matters(wiring, protocol, node, identity):
+        if (taken is None or identity.id in taken) and host.crash_matters(node):
             return Outcome("not started", node)
-        outcome = next(restart(wiring, protocol, node, identity)).outcome
+        outcome = next(host.restart(node)).outcome
     else:
-        outcome = first_poll(wiring, protocol, given_node(scenario, identity, text)).outcome
+        outcome = first_poll(host, given_node(scenario, identity, text)).outcome
     begun = cast(Node, outcome.local)
     if begun.died is not None:
         raise scenario.error(f"replica {identity.id} cannot be in the state that is given: {begun.end}")
@@ -74,13 +73,12 @@ def given_node(scenario: KRaftScenario, identity: Replica, text: str) -> Node:
     return Node(replica, disk)
 
 
-def first_poll(wiring: Wiring, protocol: Protocol, node: Node) -> Step:
+def first_poll(host: Host, node: Node) -> Step:
     """The first step of a replica in a given state."""
     assert node.replica is not None
     event = Poll()
-    execution = execute(wiring, protocol, node.replica, event)
-    action = Action("poll", node.replica.id)
-    return next(steps(wiring, protocol, node, event, execution, action))
+    execution = host.execute(node.replica, event)
+    return next(host.steps(node, event, execution, Action("poll", node.replica.id)))
 
 
 def history_before(scenario: KRaftScenario, identities: list[Replica]) -> History:
@@ -106,7 +104,7 @@ def history_before(scenario: KRaftScenario, identities: list[Replica]) -> Histor
             labels.append(Voted(replica.id, replica.epoch, voted))
         for label in labels:
             recorded = record(history, label)
-            if set(recorded.violations) & set(names.ALWAYS):
+            if set(recorded.violations) & set(NAMES.judged("always")):
                 raise scenario.error(f"the initial states contradict {', '.join(recorded.violations)}")
             history = cast(History, recorded.history)
     return history
@@ -132,7 +130,7 @@ def after_first_polls(
         goals.update(outcome.goals if counts else ())
         violations.update(outcome.violations if counts or (starts and replica in fresh) else ())
         if not _begins_as_formatted(scenario, replica, cast(Node, outcome.local)):
-            violations.add(names.VOTERS_OF_THE_LOG)
+            violations.add("VotersOfTheLog")
         for label in outcome.labels:
             recorded = record(history, cast(Label, label))
             goals.update(recorded.goals if counts else ())

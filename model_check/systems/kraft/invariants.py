@@ -11,7 +11,7 @@ from typing import Any, cast
 from kraftcheck.reference.log import Batch, Log
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import membership, names
+from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.membership import Keys, Prefix
 from kraftcheck.systems.kraft.node import Node
@@ -48,17 +48,17 @@ def all_invariants(voters: Keys, ids: tuple[int, ...], *, changing: bool) -> tup
     held = partial(_held, ids, voters, changing)
     durable = partial(_held, ids, voters, changing, durable=True)
     past = partial(_committed, voters)
-    on_majority, complete = names.HIGH_WATERMARK_ON_MAJORITY, names.LEADER_COMPLETENESS
+    on_majority, complete = "HighWatermarkOnMajority", "LeaderCompleteness"
     return (
-        StateProperty(names.SINGLE_KNOWN_LEADER, _known_leader, _one_leader_an_epoch),
-        StateProperty(names.RECORD_IDENTITY, _batches, _offset_and_epoch_identify),
-        StateProperty(names.LOG_MATCHING, _batches, _logs_match),
+        StateProperty("SingleKnownLeaderPerEpoch", _known_leader, _one_leader_an_epoch),
+        StateProperty("RecordIdentity", _batches, _offset_and_epoch_identify),
+        StateProperty("LogMatching", _batches, _logs_match),
         StateProperty(complete, _log_of_leader, _leaders_are_complete, _last_commit),
-        StateProperty(names.COMMITTED_SURVIVES_CHANGES, _log_of_leader, _leaders_are_complete, _last_commit),
+        StateProperty("CommittedSurvivesVoterChanges", _log_of_leader, _leaders_are_complete, _last_commit),
         added_voter_holds_epoch(ids),
         StateProperty(on_majority, held, _majority_holds, past),
-        StateProperty(names.ACKNOWLEDGED_IS_DURABLE, durable, _majority_holds, past),
-        StateProperty(names.REMOVED_LEADER_DOES_NOT_COUNT, held, _majority_holds_for_removed, past),
+        StateProperty("AcknowledgedIsDurable", durable, _majority_holds, past),
+        StateProperty("RemovedLeaderDoesNotCount", held, _majority_holds_for_removed, past),
     )
 
 
@@ -199,7 +199,7 @@ def added_voter_holds_epoch(ids: tuple[int, ...]) -> StateProperty:
     The property does not judge a replica on another disk, nor in a later epoch, in which it may have
     truncated the record. ``ids`` are those of the components.
     """
-    return StateProperty(names.ADDED_VOTER_IS_READY, partial(_progress, ids), _added_hold_epoch)
+    return StateProperty("AddedVoterIsReady", partial(_progress, ids), _added_hold_epoch)
 
 
 #: A replica, its epoch, the last one in its log, and the voters that it has added as the leader.
@@ -219,7 +219,7 @@ def _progress(ids: tuple[int, ...], component: int, node: Node) -> _Progress:
 
 def _added_in(leader: Replica) -> frozenset[ReplicaKey]:
     """The voters that ``leader`` has added in its epoch."""
-    history = membership.history_of(membership.own_origin(leader), leader.log)
+    history = membership.own_history(leader)
     own = {batch.end_offset for batch in leader.log.batches if batch.epoch == leader.epoch}
     return frozenset(
         key

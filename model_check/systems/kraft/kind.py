@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, get_args
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast, get_args
 
 from kraftcheck.engine.steps import replay
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep
 from kraftcheck.reference.effects import Effect, Reply, Send
-from kraftcheck.reference.protocol import PRESETS
-from kraftcheck.systems.coverage_targets import covered, effective, everything
-from kraftcheck.systems.guards import Guard, guards_of_replicas
+from kraftcheck.systems.guards import guards_of_replicas
 from kraftcheck.systems.kind import Kind, Part, Place, Run, Words
-from kraftcheck.systems.kraft import initial_prefix, liveness, node, words
+from kraftcheck.systems.kraft import coverage, initial_prefix, liveness, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.relative import relative_epochs
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Step
+from kraftcheck.systems.kraft.switches import SWITCHES
 from kraftcheck.systems.kraft.symmetry import symmetric
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text.effects import describe_effect
 from kraftcheck.systems.scenario import from_data
-from kraftcheck.systems.variants import SWITCHES, with_switches
 
 if TYPE_CHECKING:
     from kraftcheck.engine.representatives import Represent
@@ -40,7 +39,6 @@ class KRaftLiveness:
     def representative(self, system: KRaftSystem, scenario: KRaftScenario) -> Represent | None:
         if scenario.reduction.epochs == "absolute":
             return None
-        system.judge_nothing()
         return liveness.Watched(relative_epochs(system), system)
 
     def closes(
@@ -64,22 +62,6 @@ class KRaftLiveness:
         return build(cast(KRaftScenario, roomy)), cast(KRaftScenario, roomy)
 
 
-class KRaftVariants:
-    """See :class:`kraftcheck.systems.kind.Variants`."""
-
-    presets = tuple(PRESETS)
-    switches = SWITCHES
-
-    def chosen(
-        self, scenario: KRaftScenario, preset: str | None, switches: Mapping[str, Any], where: str
-    ) -> dict[str, Any]:
-        before = scenario.protocol
-        name = before.preset if preset is None else preset
-        given = {**(before.set if preset is None else {}), **switches}
-        with_switches(name, given, where)
-        return {"preset": name, "set": given, "at": before.at}
-
-
 class Replicas(Kind):
     """See :class:`kraftcheck.systems.kind.Kind`."""
 
@@ -89,7 +71,7 @@ class Replicas(Kind):
     # Messages that get lost are faults without a budget.
     faults = frozenset({"crashes", "timeouts", "duplicates", "wipes", "restores"})
     projection = ("role", "epoch")
-    asking = (node.execute, node.boot)
+    asking = (Host.execute, Host.boot)
     fields = (
         "role", "process", "epoch", "leader", "voted", "log", "end-offset", "high-watermark", "flushed",
         "log-start", "snapshots", "voters", "electorate", "granted", "rejected", "has-fetched",
@@ -111,20 +93,18 @@ class Replicas(Kind):
     )
     files = FILES
     liveness = KRaftLiveness()
-    variants = KRaftVariants()
+    variants = SWITCHES
     vectors = Part("vectors.candidates:REPLICAS")
     tlc = Part("tlc.replicas:REPLICAS")
 
-    def guards(self) -> Mapping[str, Guard]:
-        return guards_of_replicas()
+    build = staticmethod(build)
+    guards = staticmethod(guards_of_replicas)
+    covered = staticmethod(coverage.covered)
 
-    def build(
-        self, scenario: KRaftScenario, where: str | None = None, *, absorbs: bool = False
-    ) -> KRaftSystem:
-        return build(scenario, where, absorbs=absorbs)
-
-    def interchangeable(self, system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
-        return symmetric(system, scenario) if scenario.reduction.symmetry else ()
+    def up_to_renaming(
+        self, system: KRaftSystem, scenario: KRaftScenario
+    ) -> tuple[KRaftSystem, tuple[int, ...]]:
+        return symmetric(system, scenario) if scenario.reduction.symmetry else (system, ())
 
     def runs(self, step: Step, local: Node) -> tuple[Run, ...]:
         found = []
@@ -155,12 +135,8 @@ class Replicas(Kind):
 
         return explain(system, violated, before, after, outcome, run)
 
-    def covered(self, step: Step) -> Iterator[tuple[str, str]]:
-        return covered(step)
-
     def to_cover(self, systems: Sequence[KRaftSystem]) -> Mapping[str, Sequence[str]]:
-        protocols = {protocol for system in systems for protocol in system.protocols}
-        return effective(protocols) if protocols else everything()
+        return coverage.to_cover(frozenset(each for system in systems for each in system.protocols))
 
     def bounds(self, scenario: KRaftScenario) -> list[tuple[str, str]]:
         timers = scenario.environment.timers and not scenario.environment.timers_at

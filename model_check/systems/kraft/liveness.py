@@ -203,11 +203,11 @@ def classes_of(system: KRaftSystem, wanted: Eventually) -> list[Fairness]:
     if wanted.fairness.timers != "none":
         strength = Strength(wanted.fairness.timers)
         for replica in ids:
-            for timer in system.environment.timers[replica]:
+            for timer in system.wiring.timers[replica]:
                 classes.append(_timer(replica, timer.value, strength))
             classes.append(_kind(replica, "back-off over", strength))
             classes.append(_kind(replica, "start", strength))
-            if system.environment.choice.discovery:
+            if system.wiring.choice.discovery:
                 classes += [_asks(replica, server, strength) for server in ids if server != replica]
     return classes
 

@@ -31,6 +31,11 @@ def own_origin(replica: Replica) -> Origin:
     return Origin(replica.bootstrap_voters, replica.bootstrap_kraft_version)
 
 
+def own_history(replica: Replica) -> tuple[tuple[int, VoterSet, int], ...]:
+    """The voter sets in the log of ``replica`` (:func:`history_of`)."""
+    return history_of(own_origin(replica), replica.log)
+
+
 def matches(entry: ReplicaKey, key: ReplicaKey) -> bool:
     """Whether ``key`` is the voter called ``entry``, whose directory need not be known."""
     return entry.id == key.id and entry.directory in (None, key.directory)
@@ -67,8 +72,8 @@ def history_of(origin: Origin, log: Log) -> tuple[tuple[int, VoterSet, int], ...
         voters, version = base.voters or voters, base.kraft_version
     found = [(log.start_offset, voters, version)]
     for batch in log.batches:
-        version, changed = _after(batch, version)
-        found += [(batch.end_offset, each, version) for each in changed]
+        version = version_after(batch, version)
+        found += [(batch.end_offset, each, version) for each in sets_in(batch)]
     return tuple(found)
 
 
@@ -78,20 +83,24 @@ def _first_snapshot(log: Log) -> Snapshot | None:
     return next((one for one in log.snapshots if one.id.end_offset == log.start_offset), None)
 
 
-def _after(batch: Batch, version: int) -> tuple[int, list[VoterSet]]:
-    """The kraft.version after ``batch``, and the voter sets in it."""
-    changed = []
-    for entry in batch.records:
-        if isinstance(entry, KRaftVersion):
-            version = entry.version
-        elif isinstance(entry, Voters):
-            changed.append(entry.voters)
-    return version, changed
+def version_after(batch: Batch, version: int) -> int:
+    """The kraft.version after ``batch``, which was ``version`` before."""
+    return next((e.version for e in reversed(batch.records) if isinstance(e, KRaftVersion)), version)
 
 
-def in_force(origin: Origin, log: Log) -> VoterSet:
+def sets_in(batch: Batch) -> list[VoterSet]:
+    """The voter sets that a batch carries."""
+    return [entry.voters for entry in batch.records if isinstance(entry, Voters)]
+
+
+def newest(origin: Origin, log: Log) -> VoterSet:
     """The newest voter set of ``log``, committed or not."""
     return history_of(origin, log)[-1][1]
+
+
+def own_voters(replica: Replica) -> VoterSet:
+    """The newest voter set in the log of ``replica``, committed or not."""
+    return own_history(replica)[-1][1]
 
 
 def has_voters(batch: Batch) -> bool:
@@ -110,7 +119,7 @@ def values_of(batches: Iterable[Batch]) -> tuple[int, ...]:
 
 
 def end_of(prefix: Prefix, start: int = 0) -> int:
-    """Where a prefix that begins at ``start`` ends."""
+    """The end offset of a prefix that begins at ``start``."""
     return prefix[-1].end_offset if prefix else start
 
 

@@ -7,12 +7,14 @@ time: where that may happen, nothing expires.
 
 from __future__ import annotations
 
+from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived
 from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.messages import (
     ApiVersionsRequest,
     Message,
     PartitionRequest,
     Request,
+    Response,
     UpdateRaftVoterRequest,
     VoteRequest,
 )
@@ -40,6 +42,16 @@ class InFlight(Frozen):
 
     def __str__(self) -> str:
         return f"{type(self.payload).__name__} {self.source}→{self.destination}"
+
+
+def request_of(event: Event | None) -> Request | None:
+    """The request that arrives with an event, if one does."""
+    return event.request if isinstance(event, RequestReceived) else None
+
+
+def response_of(event: Event | None) -> Response | None:
+    """The response that arrives with an event, if one does."""
+    return event.response if isinstance(event, ResponseReceived) else None
 
 
 def after_forgetting(

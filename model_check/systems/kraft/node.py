@@ -1,30 +1,32 @@
-"""A node: a replica that runs on a disk; and how one event runs to its end.
-
-An event is handled as in Kafka's loop: the message or timer first, then the poll routine of the role, until
-the node waits for another event. Sends that would come a poll later are part of the same atomic step; a
-message that is never delivered makes up for the difference.
-"""
+"""A node: a replica that runs on a disk; and an execution of its process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import TypeVar
 
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import ArmTimer, Duration, Effect, Fatal, Reply, Stop, SuccessorBackoff
-from kraftcheck.reference.events import Event, Poll, Timer
+from kraftcheck.reference.effects import (
+    AppendBatch,
+    ArmTimer,
+    Duration,
+    Effect,
+    Fatal,
+    Reply,
+    Stop,
+    SuccessorBackoff,
+)
+from kraftcheck.reference.events import Event, Timer
 from kraftcheck.reference.frozen import Frozen
-from kraftcheck.reference.messages import VoteResponse
-from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.messages import Response, VoteResponse
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import reductions
 from kraftcheck.systems.kraft.clock import Clock
-from kraftcheck.systems.kraft.wiring import Wiring
 
-_MAX_POLLS = 8
+E = TypeVar("E")
 
 
 class Ended(Enum):
@@ -72,77 +74,39 @@ class Execution(Frozen):
 
     @property
     def ended(self) -> Fatal | Stop | None:
-        """How the process ended in this execution, or ``None``."""
+        """The effect by which the process ended in this execution, or ``None``."""
         last = self.effects[-1] if self.effects else None
         return last if isinstance(last, Fatal | Stop) else None
+
+    def all(self, kind: type[E]) -> list[E]:
+        """The effects of a class, in order."""
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+    @property
+    def appended(self) -> list[Batch]:
+        """The batches that are appended."""
+        return [effect.batch for effect in self.all(AppendBatch)]
+
+    @property
+    def responses(self) -> list[Response]:
+        """The answers to requests."""
+        return [effect.response for effect in self.all(Reply)]
 
     @property
     def grants_vote(self) -> bool:
         """Whether a vote or pre-vote is granted in this execution."""
-        responses = (effect.response for effect in self.effects if isinstance(effect, Reply))
-        return any(isinstance(each, VoteResponse) and each.granted for each in responses)
+        return any(isinstance(each, VoteResponse) and each.granted for each in self.responses)
 
     def arms(self, timer: Timer) -> bool:
         """Whether ``timer`` is armed in this execution."""
-        return any(isinstance(effect, ArmTimer) and effect.timer is timer for effect in self.effects)
+        return any(effect.timer is timer for effect in self.all(ArmTimer))
 
 
-def execute(
-    wiring: Wiring,
-    protocol: Protocol,
-    replica: Replica,
-    event: Event,
-    expired: tuple[Timer, ...] = (),
-    now: int | None = None,
-) -> Execution:
-    """Feed ``event`` and then poll until nothing changes.
-
-    ``expired`` are timers that the first poll also finds expired; ``now`` is the reading of the replica's
-    clock, where clocks run.
-    """
-    return _poll_on(wiring, protocol, (event,), wiring.ask(protocol, replica, event), expired, now)
-
-
-def boot(wiring: Wiring, protocol: Protocol, identity: Replica, disk: Disk) -> Execution:
-    """Start the process that ``identity`` configures, on ``disk``, in the state that it finds there."""
-    return _poll_on(wiring, protocol, (), wiring.ask(protocol, identity, disk))
-
-
-def _poll_on(
-    wiring: Wiring,
-    protocol: Protocol,
-    events: tuple[Event, ...],
-    outcome: Outcome,
-    overdue: tuple[Timer, ...] = (),
-    now: int | None = None,
-) -> Execution:
-    effects, rules = list(outcome.effects), list(outcome.rules)
-    addable, timed = wiring.addable, now is not None
-    replica = reductions.without_unread_fields(outcome.replica, addable, timed=timed)
-    expired = (Timer.LINGER, *_expired_at_once(outcome.effects), *overdue)
-    for _ in range(_MAX_POLLS):
-        if effects and isinstance(effects[-1], Fatal | Stop):
-            break
-        event = Poll(expired, now=now)
-        polled = wiring.ask(protocol, replica, event)
-        if not polled.effects and polled.replica == replica:
-            break
-        events += (event,)
-        effects += polled.effects
-        rules += [rule for rule in polled.rules if rule not in rules]
-        replica = reductions.without_unread_fields(polled.replica, addable, timed=timed)
-        expired = (Timer.LINGER,)
-    else:
-        raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")
-    return Execution(events, tuple(effects), tuple(rules), replica)
-
-
-def _expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
+def expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
     """Timers armed with no time at all: the poll routine that follows finds them expired."""
-    found = []
-    for effect in effects:
-        if isinstance(effect, ArmTimer):
-            first_successor = isinstance(effect.duration, SuccessorBackoff) and effect.duration.position == 0
-            if effect.duration is Duration.NONE or first_successor:
-                found.append(effect.timer)
-    return tuple(found)
+    armed = (effect for effect in effects if isinstance(effect, ArmTimer))
+    return tuple(effect.timer for effect in armed if _is_due_at_once(effect.duration))
+
+
+def _is_due_at_once(duration: Duration | SuccessorBackoff) -> bool:
+    return duration is Duration.NONE or (isinstance(duration, SuccessorBackoff) and duration.position == 0)

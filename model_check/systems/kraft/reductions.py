@@ -15,7 +15,7 @@ Of answers, it takes requests that do not wait at the leader and that are lost w
 from __future__ import annotations
 
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import Event, RequestReceived
+from kraftcheck.reference.events import Event
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import LeaderChange, Record
 from kraftcheck.reference.messages import (
@@ -27,6 +27,7 @@ from kraftcheck.reference.messages import (
     Response,
 )
 from kraftcheck.reference.replica import Follower, Leader, Progress, Replica
+from kraftcheck.systems.kraft.network import request_of
 
 
 def without_unread_fields(
@@ -88,7 +89,7 @@ def as_sent(request: Request, sender: Replica, to: int) -> Request:
 
 def asked_again(event: Event, replier: int, response: Response) -> Request | None:
     """The request that the receiver of ``response`` makes next, if that is the one just answered."""
-    request = event.request if isinstance(event, RequestReceived) else None
+    request = request_of(event)
     if isinstance(request, EndQuorumEpochRequest) and isinstance(response, EndQuorumEpochResponse):
         same = (response.epoch, response.leader) == (request.epoch, request.leader)
         return request if same and response.partition_error is ErrorCode.INCONSISTENT_VOTER_SET else None
@@ -109,7 +110,7 @@ def _tells_nothing(request: FetchRequest, response: FetchResponse) -> bool:
 
 def is_unread(event: Event, response: Response) -> bool:
     """Whether ``response`` acknowledges a resignation in the epoch in which it was announced."""
-    request = event.request if isinstance(event, RequestReceived) else None
+    request = request_of(event)
     if not isinstance(request, EndQuorumEpochRequest) or not isinstance(response, EndQuorumEpochResponse):
         return False
     errors = {response.error, response.partition_error}

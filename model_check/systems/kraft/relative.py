@@ -141,7 +141,7 @@ def relative_epochs(system: KRaftSystem) -> Relative:
     """The representatives of the states of ``system``."""
     limited = any(protocol.fetch_max_batches is not None for protocol in system.protocols)
     crashes = "crashes" in system.budget_names
-    loses = crashes and system.wiring.power_loss
+    loses = crashes and system.wiring.choice.power_loss
     return Relative(running(system), parted=limited or crashes, loses=loses)
 
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
 from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.spec import load
 from kraftcheck.support.closest import did_you_mean, one_of
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable
 from kraftcheck.support.validation import spelled
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kraft.names import NAMES
+from kraftcheck.systems.properties import PropertyNames
 from kraftcheck.systems.scenario import Budget, Listed, Scenario, Table
 
+T = TypeVar("T")
+#: Marks a key that names replicas: in a list, or as the keys of a table.
+NAMES_REPLICAS = "names replicas"
 ReplicaId = Annotated[int, Field(ge=0, le=99)]
+ReplicaIds = Annotated[tuple[ReplicaId, ...], Field(strict=False), NAMES_REPLICAS]
+#: A table with the ids of replicas as its keys.
+ByReplica = Annotated[dict[str, T], NAMES_REPLICAS]
 Link = Annotated[
     str, spelled(r"[0-9]{1,2}(-|>)[0-9]{1,2}", "a link: '1-2' is cut both ways, '1>2' from 1 to 2 only")
 ]
@@ -30,6 +37,8 @@ AdminStep = Annotated[
         "a step: 'add 4', 'remove 3', 'remove 3/d3-2', 'upgrade kraft.version', 'alter 4,5,6', ...",
     ),
 ]
+#: The names that scenarios of replicas may use; each legal transition is a goal.
+NAMES = PropertyNames("replicas", lambda: {row.goal for row in load().transitions})
 #: Properties of states and steps.
 Named = Listed[Annotated[str, AfterValidator(NAMES.of_states)]]
 
@@ -63,7 +72,7 @@ class ProtocolChoice(Table):
 
     preset: Literal["kafka", "kip996", "kip853", "kip595"] = "kafka"
     set: dict[str, str | bool | int] = Field(default={})
-    at: dict[str, dict[str, str | bool | int]] = Field(default={})
+    at: ByReplica[dict[str, str | bool | int]] = Field(default={})
 
 
 class Replicas(Table):
@@ -71,25 +80,21 @@ class Replicas(Table):
     (kraft.version 1) or ``upgradable`` (0, and every process supports 1).
     """
 
-    voters: Annotated[
-        tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False, examples=[[1, 2, 3]])
-    ]
-    observers: Annotated[Listed[ReplicaId], Field(max_length=4)] = ()
-    views: dict[str, Annotated[tuple[ReplicaId, ...], Field(min_length=1, max_length=7, strict=False)]] = (
-        Field(default={})
-    )
-    initial: dict[str, str] = Field(default={})
-    stopped: Listed[ReplicaId] = ()
+    voters: Annotated[ReplicaIds, Field(min_length=1, max_length=7, examples=[[1, 2, 3]])]
+    observers: Annotated[ReplicaIds, Field(max_length=4)] = ()
+    views: ByReplica[Annotated[ReplicaIds, Field(min_length=1, max_length=7)]] = Field(default={})
+    initial: ByReplica[str] = Field(default={})
+    stopped: ReplicaIds = ()
     dynamic: bool = False
     upgradable: bool = False
-    joining: Annotated[Listed[ReplicaId], Field(max_length=4)] = ()
-    with_checkpoint: Listed[ReplicaId] = ()
-    auto_join: Listed[ReplicaId] = ()
-    bootstrap_servers: Listed[ReplicaId] = ()
-    initial_leader: ReplicaId | None = None
-    fresh: Listed[ReplicaId] = ()
-    older: Listed[ReplicaId] = ()
-    moved: Listed[ReplicaId] = ()
+    joining: Annotated[ReplicaIds, Field(max_length=4)] = ()
+    with_checkpoint: ReplicaIds = ()
+    auto_join: ReplicaIds = ()
+    bootstrap_servers: ReplicaIds = ()
+    initial_leader: Annotated[ReplicaId | None, NAMES_REPLICAS] = None
+    fresh: ReplicaIds = ()
+    older: ReplicaIds = ()
+    moved: ReplicaIds = ()
 
     @property
     def changing(self) -> bool:
@@ -107,7 +112,7 @@ class Admin(Table):
 
     steps: Annotated[Listed[AdminStep], Field(max_length=8)] = ()
     order: Literal["listed", "any"] = "listed"
-    at: Listed[ReplicaId] = ()
+    at: ReplicaIds = ()
     describes: bool = False
 
     @property
@@ -122,14 +127,14 @@ class NetworkChoice(scenario.NetworkChoice):
     cut: Listed[Link] = ()
     forgotten: Literal["stay", "lost"] = "stay"
     idle_answers: Literal["in-flight", "left-out"] = "in-flight"
-    no_pre_vote: Listed[ReplicaId] = ()
+    no_pre_vote: ReplicaIds = ()
 
 
 class EnvironmentChoice(Table):
     """The events without messages, and the choices that the environment has in them."""
 
     timers: Listed[TimerName] = ("election", "fetch")
-    timers_at: dict[str, Listed[TimerName]] = Field(default={})
+    timers_at: ByReplica[Listed[TimerName]] = Field(default={})
     timely: bool = False
     discovery: bool = False
     delayed_fetches: bool = False
@@ -137,8 +142,8 @@ class EnvironmentChoice(Table):
     write_back: bool = False
     boundaries: bool = True
     sends: Literal["listed", "any-order"] = "listed"
-    crashes_at: Listed[ReplicaId] = ()
-    wipes_at: Listed[ReplicaId] = ()
+    crashes_at: ReplicaIds = ()
+    wipes_at: ReplicaIds = ()
     snapshots: Literal["committed", "any"] = "committed"
     snapshot_size: Annotated[int, Field(ge=1, le=9)] = 1
     snapshot_prefix: Literal["deleted", "kept"] = "deleted"
@@ -224,28 +229,15 @@ class KRaftScenario(Scenario):
     @property
     def named(self) -> dict[str, Iterable[int | str]]:
         """The keys that name replicas, in a list or as the keys of a table, with the names."""
-        replicas, environment, leader = self.replicas, self.environment, self.replicas.initial_leader
-        return {
-            "protocol.at": self.protocol.at,
-            "replicas.voters": replicas.voters,
-            "replicas.observers": replicas.observers,
-            "replicas.views": replicas.views,
-            "replicas.stopped": replicas.stopped,
-            "replicas.joining": replicas.joining,
-            "replicas.with-checkpoint": replicas.with_checkpoint,
-            "replicas.auto-join": replicas.auto_join,
-            "replicas.bootstrap-servers": replicas.bootstrap_servers,
-            "replicas.initial": replicas.initial,
-            "replicas.initial-leader": () if leader is None else (leader,),
-            "replicas.fresh": replicas.fresh,
-            "replicas.older": replicas.older,
-            "replicas.moved": replicas.moved,
-            "network.no-pre-vote": self.network.no_pre_vote,
-            "environment.timers-at": environment.timers_at,
-            "environment.crashes-at": environment.crashes_at,
-            "environment.wipes-at": environment.wipes_at,
-            "admin.at": self.admin.at,
-        }
+        found: dict[str, Iterable[int | str]] = {}
+        for table, content in self:
+            fields = type(content).model_fields if isinstance(content, Table) else {}
+            for name, field in fields.items():
+                if NAMES_REPLICAS in field.metadata:
+                    value = getattr(content, name)
+                    names = value if isinstance(value, dict | tuple) else () if value is None else (value,)
+                    found[f"{table}.{name.replace('_', '-')}"] = names
+        return found
 
     @property
     def all_timers(self) -> set[str]:

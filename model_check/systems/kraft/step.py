@@ -15,7 +15,7 @@ class Also(Enum):
 
     COPY_STAYS = "a copy stays in flight"
     UPDATE_VOTER_OVER = "update-voter timer over"
-    STARTS_AGAIN = "dies and starts again"
+    RESTARTS = "exits and restarts"
 
 
 class Crash(Frozen):
@@ -46,9 +46,9 @@ class Action(Frozen):
     also: InSequence[Also | Crash] = ()
 
     def __str__(self) -> str:
-        told = [self.about] if self.about else []
-        told += [each.value if isinstance(each, Also) else str(each) for each in self.also]
-        return f"{self.kind} at {self.replica}" + (f" ({', '.join(told)})" if told else "")
+        details = [self.about] if self.about else []
+        details += [each.value if isinstance(each, Also) else str(each) for each in self.also]
+        return f"{self.kind} at {self.replica}" + (f" ({', '.join(details)})" if details else "")
 
     @property
     def crashes(self) -> tuple[Crash, ...]:

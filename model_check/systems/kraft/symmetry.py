@@ -12,43 +12,17 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import combinations, permutations
-from typing import cast
 
-from kraftcheck.engine.system import Outcome, SymmetryError
 from kraftcheck.reference.events import Timer
-from kraftcheck.reference.replica import Resigned
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft import rebuilding
-from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.rebuilding import Ids
 from kraftcheck.systems.kraft.scenario import KRaftScenario
-from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.systems.kraft.system import SUCCESSORS, KRaftSystem
 
 #: With more replicas than this the permutations cost more than the states that they save.
 MOST = 5
-
-Ids = dict[int, int]
-
-
-class SymmetricSystem(KRaftSystem):
-    """A system with interchangeable voters; :func:`symmetric` makes it."""
-
-    ids: tuple[Ids, ...]
-
-    def renamed(self, permutation: int, value: Hashable) -> Hashable:
-        """``value`` (a node, message, label or history) under a permutation, given by its number."""
-        return cast(Hashable, rebuilding.renamed(value, self.ids[permutation]))
-
-    def judge(self, component: int, outcome: Outcome) -> Outcome:
-        replica = cast(Node, outcome.local).replica
-        if replica is not None and isinstance(replica.role, Resigned):
-            successors = replica.role.preferred_successors
-            if len(successors) > 1:
-                raise SymmetryError(f"replica {replica.id} resigns, and {_SUCCESSORS}")
-        return super().judge(component, outcome)
-
-
-_SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
 
 
 def refused(scenario: KRaftScenario, reason: str) -> InputError:
@@ -56,8 +30,8 @@ def refused(scenario: KRaftScenario, reason: str) -> InputError:
     return InputError(f"{scenario.file}: reduction.symmetry: {reason}; see docs/scenarios.md.")
 
 
-def symmetric(system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
-    """Let ``system``, that of ``scenario``, name the permutations under which it stays the same; the
+def symmetric(system: KRaftSystem, scenario: KRaftScenario) -> tuple[KRaftSystem, tuple[int, ...]]:
+    """``system``, that of ``scenario``, up to the permutations under which it stays the same, and the
     interchangeable replicas.
 
     Raises InputError where a scenario that asks for them has no interchangeable replicas, or where they make
@@ -72,12 +46,7 @@ def symmetric(system: KRaftSystem, scenario: KRaftScenario) -> tuple[int, ...]:
     )
     if not moved:
         raise refused(scenario, f"no two voters are interchangeable ({'; '.join(apart)})")
-    place = {identity.id: component for component, identity in enumerate(system.identities)}
-    system.__class__ = SymmetricSystem
-    reduced = cast(SymmetricSystem, system)
-    reduced.ids = tuple(found)
-    reduced.permutations = tuple(tuple(place[ids[each]] for each in place) for ids in found)
-    return moved
+    return system.renaming(found), moved
 
 
 def _refusal(scenario: KRaftScenario) -> str | None:
@@ -103,12 +72,12 @@ def _ordered_by_id(scenario: KRaftScenario) -> Iterator[str]:
         return
     if budgets.resigns or budgets.shutdowns:
         budget = "resigns" if budgets.resigns else "shutdowns"
-        yield f"{_SUCCESSORS}, so it goes without budgets.{budget}"
+        yield f"{SUCCESSORS}, so it goes without budgets.{budget}"
     protocols = [
         identities_of.protocol_of(scenario, each, scenario.file) for each in scenario.replicas.voters
     ]
     if Timer.CHECK_QUORUM.value in scenario.all_timers and any(each.counts_contacts for each in protocols):
-        yield f"{_SUCCESSORS}, so it goes without the timer check-quorum"
+        yield f"{SUCCESSORS}, so it goes without the timer check-quorum"
 
 
 def _interchangeable(system: KRaftSystem, scenario: KRaftScenario) -> tuple[list[Ids], list[str]]:
@@ -117,7 +86,7 @@ def _interchangeable(system: KRaftSystem, scenario: KRaftScenario) -> tuple[list
     Where there are many voters, some of those that may change places with another stay in their own.
     """
     voters = sorted(scenario.replicas.voters)
-    everybody = {replica: replica for replica in scenario.replicas.everybody}
+    everybody: dict[int, int] = {replica: replica for replica in scenario.replicas.everybody}
     alike: set[int] = set()
     apart: dict[str, str] = {}
     for one, other in combinations(voters, 2):

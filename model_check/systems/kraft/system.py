@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
-from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal, SymmetryError
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Send
 from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
@@ -22,17 +22,19 @@ from kraftcheck.reference.messages import (
     UpdateRaftVoterRequest,
 )
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica
+from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, Resigned
 from kraftcheck.reference.types import INT32
 from kraftcheck.systems.kraft import clock as clocks
-from kraftcheck.systems.kraft import description_checks, invariants, outcomes
+from kraftcheck.systems.kraft import description_checks, invariants, rebuilding
 from kraftcheck.systems.kraft import history as histories
-from kraftcheck.systems.kraft.environment import Environment, Offer, offers
+from kraftcheck.systems.kraft.environment import Offer, offers
 from kraftcheck.systems.kraft.history import History
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
-from kraftcheck.systems.kraft.node import Ended, Node, execute
+from kraftcheck.systems.kraft.node import Ended, Node
+from kraftcheck.systems.kraft.rebuilding import Ids
 from kraftcheck.systems.kraft.step import Action, Also, Step
 from kraftcheck.systems.kraft.wiring import Wiring
 
@@ -48,64 +50,52 @@ class Bounds:
 #: always awaits an answer of its leader, so that the timer matters only in the poll after such an answer.
 _OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
 
+#: Why the replicas of a leader that resigns are not interchangeable.
+SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
+
 #: A node that has left the bounds, where ``absorbs`` keeps such steps.
 BEYOND = Node(None, Disk(), Ended.OUTSIDE)
 
 
+@dataclass(eq=False)
 class KRaftSystem:
     """A quorum of replicas as a :class:`kraftcheck.engine.system.System`.
 
-    identities: per component the configuration of the replica (key, endpoints, bootstrap voters); nodes: per
-    component the initial node; protocols: per component the protocol variant it runs. ``voters``: the true
-    voter set before any record, of which committed records need a majority. ``broken_at_start``: the
+    hosts: per component the machine with its process; nodes: per component the initial node. ``voters``: the
+    true voter set before any record, of which committed records need a majority. ``broken_at_start``: the
     properties that the replicas violated by their first steps. With ``absorbs`` a step outside the bounds is
     not pruned but leads to a node that takes no more steps: for *eventually* properties a step that the
     bounds hide must still count as possible.
     """
 
-    def __init__(
-        self,
-        name: str,
-        identities: Sequence[Replica],
-        nodes: Sequence[Node],
-        protocols: Sequence[Protocol],
-        environment: Environment,
-        wiring: Wiring,
-        network: Network,
-        bounds: Bounds,
-        budgets: Mapping[str, int],
-        properties: tuple[str, ...],
-        goals: tuple[str, ...],
-        voters: Keys,
-        initial_messages: tuple[InFlight, ...] = (),
-        initial_history: History | None = None,
-        broken_at_start: frozenset[str] = frozenset(),
-        absorbs: bool = False,
-    ) -> None:
-        self.name = name
-        self.components = len(identities)
-        self.network = network
-        self.budgets = tuple(budgets.values())
-        self.budget_names = tuple(budgets)
-        self.properties = properties
-        self.goals = goals
-        self.identities = tuple(identities)
-        self.nodes = tuple(nodes)
-        self.protocols = tuple(protocols)
-        self.environment = environment
-        self.wiring = wiring
-        self.bounds = bounds
-        self.absorbs = absorbs
+    name: str
+    hosts: tuple[Host, ...]
+    nodes: tuple[Node, ...]
+    wiring: Wiring
+    network: Network
+    bounds: Bounds
+    budget_sizes: Mapping[str, int]
+    properties: tuple[str, ...]
+    goals: tuple[str, ...]
+    voters: Keys
+    initial_messages: tuple[InFlight, ...] = ()
+    initial_history: History = field(default_factory=History)
+    broken_at_start: frozenset[str] = frozenset()
+    absorbs: bool = False
+
+    def __post_init__(self) -> None:
+        self.components = len(self.hosts)
+        self.identities = tuple(host.identity for host in self.hosts)
+        self.protocols = tuple(host.protocol for host in self.hosts)
+        self.budgets, self.budget_names = tuple(self.budget_sizes.values()), tuple(self.budget_sizes)
         self.permutations: tuple[tuple[int, ...], ...] = ()
-        self._initial_messages = initial_messages
-        self._initial_history = initial_history or History()
-        self.voters = voters
-        self._judged = frozenset(properties)
-        changing = wiring.origin is not None
-        judged = invariants.all_invariants(voters, self.places, changing=changing)
+        self._renamings: tuple[Ids, ...] = ()
+        self._judged = frozenset(self.properties)
+        changing = self.wiring.origin is not None
+        judged = invariants.all_invariants(self.voters, self.places, changing=changing)
         self.invariants: tuple[Invariant, ...] = tuple(
             invariant
-            for invariant in (*judged, *map(invariants.never_holds, sorted(broken_at_start)))
+            for invariant in (*judged, *map(invariants.never_holds, sorted(self.broken_at_start)))
             if invariant.name in self._judged
         )
 
@@ -125,8 +115,8 @@ class KRaftSystem:
         return [
             GlobalState(
                 self.nodes,
-                tuple(sorted(self._initial_messages, key=repr)),
-                self._initial_history,
+                tuple(sorted(self.initial_messages, key=repr)),
+                self.initial_history,
                 self.budgets,
             )
         ]
@@ -158,42 +148,26 @@ class KRaftSystem:
         kind = type(message.payload).__name__
         action = Action(kind, node.replica.id, f"from {message.source}")
         steps = self._steps(component, node, event, action, ())
-        if message.is_request and self.wiring.duplicate is not None:
-            steps += [self._duplicated(step, message) for step in steps]
+        if message.is_request and (costs := self.wiring.price("duplicates")) is not None:
+            steps += [_duplicated(step, message, costs) for step in steps]
         return _carried_over(steps, node)
-
-    def _duplicated(self, step: Step, message: InFlight) -> Step:
-        """``step``, after which a copy of the request is still in flight; no replica awaits its answer."""
-        assert self.wiring.duplicate is not None
-        outcome = step.outcome
-        action = cast(Action, outcome.action)
-        copied = replace(
-            outcome,
-            action=action.with_also(Also.COPY_STAYS),
-            sends=(*outcome.sends, replace(message, answerable=False)),
-            costs=(*outcome.costs, self.wiring.duplicate),
-        )
-        return replace(step, outcome=copied)
 
     def action_steps(self, component: int, node: Node) -> list[Step]:
         """As :meth:`actions`, each outcome with its part in a trace."""
-        identity = self.identities[component]
-        protocol = self.protocols[component]
+        host = self.hosts[component]
         if node.replica is None:
-            if node.died is not None:
-                return []
-            found = [*outcomes.restart(self.wiring, protocol, node, identity)]
-            return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
-        found = []
-        for offer in offers(self.environment, protocol, node.replica):
-            found += self.offered(component, node, offer)
-        found += outcomes.crash(self.wiring, protocol, node, identity.id)
-        found += self._ticks(node, identity.id)
-        return _carried_over([*found, *self._other_disks(protocol, node, identity)], node)
+            found = [] if node.died is not None else [*host.restart(node)]
+        else:
+            offered = offers(self.wiring, host.protocol, node.replica)
+            found = [step for offer in offered for step in self.offered(component, node, offer)]
+            found += [*host.crash(node), *self._ticks(node, host.identity.id)]
+        if node.died is None:
+            found += [*host.wipe(node), *host.restore(node)]
+        return _carried_over(found, node)
 
     def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
         """Time passes at replicas that read the clock, which are the leaders; the clock may be set back."""
-        costs, clock, choice = self.environment.price("ticks"), node.clock, self.environment.choice
+        costs, clock, choice = self.wiring.price("ticks"), node.clock, self.wiring.choice
         leads = node.replica is not None and isinstance(node.replica.role, Leader)
         if costs is None or clock is None or not leads:
             return
@@ -205,49 +179,59 @@ class KRaftSystem:
             moved = replace(node, clock=replace(clock, now=now))
             yield Step(Outcome(action, moved, costs=costs), None, 0)
 
-    def _other_disks(self, protocol: Protocol, node: Node, identity: Replica) -> Iterator[Step]:
-        yield from outcomes.wipe(self.wiring, protocol, node, identity)
-        yield from outcomes.restore(self.wiring, protocol, node, identity)
-
     def offered(self, component: int, node: Node, offer: Offer) -> list[Step]:
         """The possible results of an event that the environment offers to a running replica."""
         action = Action(offer.kind, self.identities[component].id, offer.about)
         return self._steps(component, node, offer.event, action, offer.costs)
 
-    def judge_nothing(self) -> None:
-        """Leave safety properties out: no step and no state violates anything."""
-        self.properties, self.goals, self.invariants, self._judged = (), (), (), frozenset()
+    def unjudged(self) -> KRaftSystem:
+        """The same system without safety properties: no step and no state violates anything."""
+        other = copy.copy(self)
+        other.properties, other.goals, other.invariants, other._judged = (), (), (), frozenset()
+        return other
+
+    def renaming(self, renamings: Sequence[Ids]) -> KRaftSystem:
+        """The same system up to these permutations of replicas, the identity first."""
+        other = copy.copy(self)
+        component = self.wiring.component
+        other._renamings = tuple(renamings)
+        other.permutations = tuple(tuple(component(ids[each]) for each in self.places) for ids in renamings)
+        return other
 
     def begin(self, state: GlobalState) -> None:
         """Begin in ``state``."""
         self.nodes = tuple(cast(Node, local) for local in state.locals)
-        self._initial_messages = cast(tuple[InFlight, ...], state.messages)
-        self._initial_history = cast(History, state.history)
+        self.initial_messages = cast(tuple[InFlight, ...], state.messages)
+        self.initial_history = cast(History, state.history)
 
     def _steps(
         self, component: int, node: Node, event: Event, action: Action, costs: tuple[int, ...]
     ) -> list[Step]:
         assert node.replica is not None
-        protocol = self.protocols[component]
+        host = self.hosts[component]
         now = None if node.clock is None else node.clock.now
         if now is not None and isinstance(event, RequestReceived | ResponseReceived | Poll):
             event = replace(event, now=now)
-        execution = execute(self.wiring, protocol, node.replica, event, now=now)
-        found = list(outcomes.steps(self.wiring, protocol, node, event, execution, action, costs))
-        allowed = Timer.UPDATE_VOTER in self.environment.timers[node.replica.id]
+        execution = host.execute(node.replica, event, now=now)
+        found = list(host.steps(node, event, execution, action, costs))
+        allowed = Timer.UPDATE_VOTER in self.wiring.timers[node.replica.id]
         armed = node.replica.max_kraft_version > 0
         if allowed and armed and isinstance(execution.replica.role, Follower):
-            overdue = execute(self.wiring, protocol, node.replica, event, (Timer.UPDATE_VOTER,), now)
+            overdue = host.execute(node.replica, event, (Timer.UPDATE_VOTER,), now)
             if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
-                paid = (*costs, *(self.environment.price("timers") or ()))
+                paid = (*costs, *(self.wiring.price("timers") or ()))
                 later = action.with_also(Also.UPDATE_VOTER_OVER)
-                found += outcomes.steps(self.wiring, protocol, node, event, overdue, later, paid)
+                found += host.steps(node, event, overdue, later, paid)
         if node.clock is not None or description_checks.is_asked(event):
-            return [_described(protocol, node, event, step) for step in found]
+            return [_described(host.protocol, node, event, step) for step in found]
         return found
 
     def judge(self, component: int, outcome: Outcome) -> Outcome:
-        """``outcome`` with the violations that this scenario judges."""
+        """``outcome`` with the violations that this scenario judges. Raises SymmetryError where a step
+        distinguishes replicas that are interchangeable.
+        """
+        if self._renamings:
+            _require_no_order(self.places[component], cast(Node, outcome.local).replica)
         if self.absorbs and not self.within(component, outcome.local):
             return Outcome(outcome.action, BEYOND, costs=outcome.costs)
         kept = tuple(name for name in outcome.violations if name in self._judged)
@@ -291,17 +275,23 @@ class KRaftSystem:
 
     def expiry(self, message: Hashable) -> int | None:
         """See :func:`kraftcheck.systems.kraft.network.expiry`."""
-        return None if self.wiring.wipe is not None else expiry(cast(InFlight, message))
+        return None if self.wiring.price("wipes") is not None else expiry(cast(InFlight, message))
 
     def renamed(self, permutation: int, value: Hashable) -> Hashable:
-        """``value``: there is only the identity; others are in :mod:`kraftcheck.systems.kraft.symmetry`."""
-        return value
+        """``value`` (a node, message, label or history) under a permutation, given by its number."""
+        return cast(Hashable, rebuilding.renamed(value, self._renamings[permutation]))
 
     def record(self, history: Hashable, label: Hashable) -> Recorded:
         """See :func:`kraftcheck.systems.kraft.history.record`."""
         recorded = histories.record(cast(History, history), cast(Label, label))
         kept = tuple(name for name in recorded.violations if name in self._judged)
         return Recorded(recorded.history, kept, recorded.goals)
+
+
+def _require_no_order(id: int, replica: Replica | None) -> None:
+    role = None if replica is None else replica.role
+    if isinstance(role, Resigned) and len(role.preferred_successors) > 1:
+        raise SymmetryError(f"replica {id} resigns, and {SUCCESSORS}")
 
 
 def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step:
@@ -320,6 +310,18 @@ def _described(protocol: Protocol, node: Node, event: Event, step: Step) -> Step
         clock = clocks.after(node.clock, before, event, execution.effects, after)
         outcome = replace(outcome, local=replace(cast(Node, outcome.local), clock=clock))
     return replace(step, outcome=outcome)
+
+
+def _duplicated(step: Step, message: InFlight, costs: tuple[int, ...]) -> Step:
+    """``step``, after which a copy of the request is still in flight; no replica awaits its answer."""
+    outcome = step.outcome
+    copied = replace(
+        outcome,
+        action=cast(Action, outcome.action).with_also(Also.COPY_STAYS),
+        sends=(*outcome.sends, replace(message, answerable=False)),
+        costs=(*outcome.costs, *costs),
+    )
+    return replace(step, outcome=copied)
 
 
 def _carried_over(steps: list[Step], node: Node) -> list[Step]:

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kraftcheck.reference.effects import Effect, LoadSnapshot, Reply, Transition
+from kraftcheck.reference.effects import LoadSnapshot, Reply, Transition
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived
+from kraftcheck.reference.events import Event, RequestReceived
 from kraftcheck.reference.messages import (
     AddRaftVoterResponse,
     AlterQuorumRequest,
@@ -32,8 +32,9 @@ from kraftcheck.reference.replica import (
     VoterChange,
 )
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import assignments, change_checks, membership, names
+from kraftcheck.systems.kraft import assignments, change_checks, membership
 from kraftcheck.systems.kraft.administration import first_directory
+from kraftcheck.systems.kraft.network import response_of
 from kraftcheck.systems.kraft.node import Execution, Node
 
 
@@ -43,12 +44,12 @@ def violations(
     """The names of the properties that a whole step violates; ``event`` is ``None`` for a restart."""
     if after.replica is not None:
         replica = after.replica
-        _, known, version = membership.history_of(membership.own_origin(replica), replica.log)[-1]
+        _, known, version = membership.own_history(replica)[-1]
         assigned = assignments.assignments_of(replica.log.batches)
         # An assignment is effective once it is committed (KIP-595); S-40 covers that.
         other_voters = replica.voters != known and not assigned
         if other_voters or replica.kraft_version != version or list(replica.log.assignments) != assigned:
-            yield names.VOTERS_OF_THE_LOG
+            yield "VotersOfTheLog"
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
     yield from _loading_violations(before, event, execution)
@@ -56,29 +57,29 @@ def violations(
     if isinstance(before.role, Leader) and event is not None:
         yield from _unanswered_change(before.role, event, execution)
         if _is_given_up_too_early(before.role, event, execution):
-            yield names.CHANGE_ANSWERED
+            yield "VoterChangeIsAnswered"
         yield from _unanswered_alterations(before.role, event, execution)
     yield from change_checks.update_violations(before, event, execution)
     if _leads_for_another(before, execution):
-        yield names.WIPED_REPLICA_IS_ANOTHER
+        yield "WipedReplicaIsAnother"
     if isinstance(event, RequestReceived):
         yield from _identity_violations(before, event, execution)
 
 
 def _log_violations(replica: Replica) -> Iterator[str]:
     """S-23, S-29, S-38, S-39: the voters and versions in a log."""
-    history = membership.history_of(membership.own_origin(replica), replica.log)
+    history = membership.own_history(replica)
     for (_, old, version), (_, new, later) in pairwise(history):
         if len(old) and not len(new):
-            yield names.VOTER_SET_NOT_EMPTY
+            yield "VoterSetNotEmpty"
         if len(old) and max(len(membership.added(old, new)), len(membership.removed(old, new))) > 1:
-            yield names.ONE_CHANGE_AT_A_TIME
+            yield "OneVoterChangeAtATime"
         if later < max(version, 1):
-            yield names.KRAFT_VERSION_MONOTONE
+            yield "KRaftVersionMonotone"
     yield from assignments.violations(membership.own_origin(replica), replica)
     pending = [end for end, _, _ in history[1:] if end > (replica.high_watermark or 0)]
     if isinstance(replica.role, Leader) and replica.high_watermark is not None and len(pending) > 1:
-        yield names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED
+        yield "VoterChangeAcknowledgedWhenCommitted"
 
 
 def _snapshot_violations(replica: Replica) -> Iterator[str]:
@@ -89,18 +90,18 @@ def _snapshot_violations(replica: Replica) -> Iterator[str]:
     ends = [snapshot.id.end_offset for snapshot in log.snapshots]
     too_late = committed is not None and ends and max(ends) > committed
     if too_late or log.start_offset > min(ends, default=0):
-        yield names.SNAPSHOT_IS_COMMITTED
+        yield "SnapshotIsCommittedPrefix"
 
 
 def _loading_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
     """S-22: a snapshot that is loaded has arrived from its first byte to its last."""
-    if not any(isinstance(effect, LoadSnapshot) for effect in execution.effects):
+    if not execution.all(LoadSnapshot):
         return
-    part = event.response if isinstance(event, ResponseReceived) else None
+    part = response_of(event)
     partial = before.role.fetching_snapshot if isinstance(before.role, Follower) else None
     assert isinstance(part, FetchSnapshotResponse)
     if partial is None or (partial.position, partial.position + part.length) != (part.position, part.size):
-        yield names.SNAPSHOT_IS_COMMITTED
+        yield "SnapshotIsCommittedPrefix"
 
 
 def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
@@ -115,11 +116,10 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
         later = after.change if isinstance(after, Leader) else None
         appended = isinstance(later, AddingVoter) and later.offset is not None
         due = change.offset is None and (due or appended)
-    told = any(_answers(effect, change) for effect in execution.effects)
-    if told != due and not (
-        told and isinstance(event, RequestReceived)
-    ):  # which may be about another request
-        yield names.CHANGE_ANSWERED
+    answered = any(_answers(reply, change) for reply in execution.all(Reply))
+    # An answer to a request may be about another request.
+    if answered != due and not (answered and isinstance(event, RequestReceived)):
+        yield "VoterChangeIsAnswered"
 
 
 def _unanswered_alterations(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
@@ -128,16 +128,15 @@ def _unanswered_alterations(role: Leader, event: Event, execution: Execution) ->
         return
     after = execution.replica.role
     waiting = [_asker(each) for each in after.alterations] if isinstance(after, Leader) else []
-    told = [
-        (effect.to, effect.correlation)
-        for effect in execution.effects
-        if isinstance(effect, Reply) and isinstance(effect.response, AlterQuorumResponse)
+    replies = execution.all(Reply)
+    answered = [
+        (each.to, each.correlation) for each in replies if isinstance(each.response, AlterQuorumResponse)
     ]
     asked = [_asker(each) for each in role.alterations]
     if isinstance(event, RequestReceived) and isinstance(event.request, AlterQuorumRequest):
         asked.append((event.source, event.correlation))
-    if Counter(asked) != Counter(waiting + told):
-        yield names.CHANGE_ANSWERED
+    if Counter(asked) != Counter(waiting + answered):
+        yield "VoterChangeIsAnswered"
 
 
 def _asker(waiting: AlteringQuorum) -> tuple[int, int | None]:
@@ -156,9 +155,8 @@ def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> 
         return False
     if isinstance(event, RequestReceived) and event.source == change.source:
         return False  # the answer may be about that request
-    answers = [effect.response for effect in execution.effects if isinstance(effect, Reply)]
-    told = [one for one in answers if isinstance(one, AddRaftVoterResponse | RemoveRaftVoterResponse)]
-    return any(answer.error not in _OPEN for answer in told)
+    kinds = AddRaftVoterResponse | RemoveRaftVoterResponse
+    return any(isinstance(each, kinds) and each.error not in _OPEN for each in execution.responses)
 
 
 def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | None) -> bool:
@@ -167,20 +165,20 @@ def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | No
     return change == after
 
 
-def _answers(effect: Effect, change: AddingVoter | RemovingVoter) -> bool:
+def _answers(reply: Reply, change: AddingVoter | RemovingVoter) -> bool:
     kind = AddRaftVoterResponse if isinstance(change, AddingVoter) else RemoveRaftVoterResponse
-    return isinstance(effect, Reply) and effect.to == change.source and isinstance(effect.response, kind)
+    return reply.to == change.source and isinstance(reply.response, kind)
 
 
 def _identity_violations(before: Replica, event: RequestReceived, execution: Execution) -> Iterator[str]:
     """S-28: nothing that a replica does counts for the voter whose disk it has lost."""
     request = event.request
     if isinstance(request, FetchRequest) and _counts_for_another(before, request, execution):
-        yield names.WIPED_REPLICA_IS_ANOTHER
+        yield "WipedReplicaIsAnother"
     if isinstance(request, VoteRequest) and request.voter is not None and execution.grants_vote:
         another = not membership.same_voter(request.voter, before.key)
         if another or _is_replaced(before, request):
-            yield names.WIPED_REPLICA_IS_ANOTHER
+            yield "WipedReplicaIsAnother"
 
 
 def _is_replaced(replica: Replica, request: VoteRequest) -> bool:
@@ -195,7 +193,7 @@ def _is_on_another_disk(key: ReplicaKey) -> bool:
 
 def _leads_for_another(before: Replica, execution: Execution) -> bool:
     """Whether a static voter that has lost its disk is elected, by votes for itself among others."""
-    elected = any(isinstance(e, Transition) and e.target == "Leader" for e in execution.effects)
+    elected = any(each.target == "Leader" for each in execution.all(Transition))
     return elected and before.kraft_version == 0 and _is_on_another_disk(before.key)
 
 

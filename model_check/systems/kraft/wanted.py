@@ -172,7 +172,7 @@ def goal_of(system: KRaftSystem, name: str) -> Callable[[GlobalState], bool]:
 
 
 def leadership_changes(graph: Graph) -> Mask:
-    """Which edges change the leader, or take a step outside the bounds."""
+    """The edges that change the leader, or take a step outside the bounds."""
     known: dict[Hashable, int] = {}
     count = int(max(graph.size - 1, graph.ends.max(initial=0))) + 1
     who = np.array(

@@ -1,18 +1,18 @@
-"""The inputs of a step's outcomes apart from the replica itself: links, releases, faults and voters."""
+"""The inputs of a step apart from the replica itself: links, budgets, the environment and the voters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Event
-from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.events import Event, Timer
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.systems.kraft.administration import AdminStep
 from kraftcheck.systems.kraft.membership import Origin
+from kraftcheck.systems.kraft.scenario import Admin, EnvironmentChoice, NetworkChoice
 
 #: Receives every question to the reference: the replica before it (of a start: its configuration), the event
 #: (of a start: the disk that it finds), and the outcome.
@@ -21,55 +21,63 @@ Listener = Callable[[Protocol, Replica, Event | Disk, Outcome], None]
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The inputs of an outcome apart from the replica itself.
+    """The inputs of a step apart from the replica itself.
 
-    component: index of a replica id; cut: directed links (from, to) that carry nothing; no_pre_vote: replicas
-    that do not know pre-vote; flag_ignored: senders whose pre-vote flag such a replica does not see, so that
-    it takes the request for a standard one; forgotten_stay: whether forgotten requests stay in flight; crash:
-    a budget index, ``None`` where the fault is off; power_loss: whether a crash may lose the unflushed tail;
-    written_back: whether unflushed data of a crashed process is durable when the next one starts; boundaries:
-    whether a crash may fall between the effects of a step or of a start; crashes: how many there may be in
-    all; duplicate: a budget index, ``None``: a request arrives once; wipe: a budget index, ``None``: no disk
-    is replaced by an empty one; restore: a budget index, ``None``: no disk that was taken out is put back in;
-    ``crashes_at``, ``wipes_at``: the ids of those that may be hit.
+    choice, network, admin: these tables of the scenario; costs: the budgets that there are, by name, with
+    their index; crashes: how many there may be in all. component: index of a replica id; cut: directed links
+    (from, to) that carry nothing; flag_ignored: senders whose pre-vote flag a replica without pre-vote does
+    not see, so that it takes the request for a standard one. timers: for each replica id the timers that may
+    expire there; servers: the addressees where bootstrap servers are configured; steps: the requests of the
+    admin client.
 
     origin: the effective voter set and version before any record, where voter sets may change or snapshots
     are taken; addable: the ids of the replicas that may be added to the voter set; targets: those of the
     AlterQuorum requests (KIP-595), in the order of the admin client's steps, ``None`` where voters do not
-    change that way; ignored_fatals: reasons for an exit that are not judged; the process restarts; any_order:
-    whether requests that go out one after the other go out in any order, where a crash falls between them;
-    idle_left_out: whether answers without new information are left out of the model; listener: receives every
-    question to the reference. starts: the results of
-    starts, by replica and disk (:func:`kraftcheck.systems.kraft.outcomes.course`); start_verdicts: the
-    properties they violate and the goals they reach, by the replica before and the disk.
+    change that way; ignored_fatals: reasons for an exit that are not judged; the process restarts; listener:
+    receives every question to the reference.
     """
 
+    choice: EnvironmentChoice = EnvironmentChoice()
+    network: NetworkChoice = NetworkChoice()
+    admin: Admin = Admin()
+    costs: Mapping[str, int] = field(default_factory=dict)
+    crashes: int = 0
     component: Callable[[int], int] = int
     cut: frozenset[tuple[int, int]] = frozenset()
-    no_pre_vote: frozenset[int] = frozenset()
     flag_ignored: frozenset[int] = frozenset()
-    forgotten_stay: bool = True
-    crash: int | None = None
-    power_loss: bool = False
-    written_back: bool = False
-    boundaries: bool = False
-    crashes: int = 0
-    duplicate: int | None = None
-    wipe: int | None = None
-    restore: int | None = None
-    crashes_at: frozenset[int] = frozenset()
-    wipes_at: frozenset[int] = frozenset()
+    timers: Mapping[int, frozenset[Timer]] = field(default_factory=dict)
+    servers: tuple[int, ...] = ()
+    steps: tuple[AdminStep, ...] = ()
     origin: Origin | None = None
     addable: frozenset[int] = frozenset()
     targets: tuple[tuple[int, ...] | None, ...] | None = None
-    ignored_fatals: frozenset[FatalReason] = frozenset()
-    any_order: bool = False
-    idle_left_out: bool = False
+    ignored_fatals: tuple[str, ...] = ()
     listener: Listener | None = None
-    starts: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-    start_verdicts: dict[tuple[Replica, Disk], tuple[tuple[str, ...], tuple[str, ...]]] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
+
+    def price(self, budget: str) -> tuple[int, ...] | None:
+        """The budgets that one use of ``budget`` spends; ``None`` where there is no such budget."""
+        return (self.costs[budget],) if budget in self.costs else None
+
+    def price_at(self, budget: str, replica: int, at: Collection[int]) -> tuple[int, ...] | None:
+        """The same for a use at ``replica``; ``None`` also where the budget is for the replicas ``at`` alone
+        (none are named: for all), and it is none of them.
+        """
+        return self.price(budget) if not at or replica in at else None
+
+    @property
+    def forgotten_stay(self) -> bool:
+        """Whether forgotten requests stay in flight."""
+        return self.network.forgotten == "stay"
+
+    @property
+    def idle_left_out(self) -> bool:
+        """Whether answers without new information are left out of the model."""
+        return self.network.idle_answers == "left-out"
+
+    @property
+    def written_back(self) -> bool:
+        """Whether unflushed data of a crashed process is durable when the next one starts."""
+        return self.choice.write_back
 
     def ask(self, protocol: Protocol, replica: Replica, happened: Event | Disk) -> Outcome:
         """The step of the reference by an event, or the start of the process that ``replica`` configures on a

@@ -11,24 +11,8 @@ from typing import TypeGuard
 
 from kraftcheck.engine.system import Signal
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference import versions
+from kraftcheck.reference import effects, versions
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import (
-    AppendBatch,
-    DeleteBefore,
-    Effect,
-    Fatal,
-    Flush,
-    ForgetRequests,
-    HighWatermark,
-    LoadSnapshot,
-    Persist,
-    Reply,
-    Send,
-    StoreSnapshot,
-    Transition,
-    Truncate,
-)
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
 from kraftcheck.reference.frozen import replace
@@ -59,22 +43,22 @@ from kraftcheck.systems.kraft.labels import (
     Voted,
 )
 from kraftcheck.systems.kraft.membership import Origin
-from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forgetting
+from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS, InFlight, after_forgetting, request_of
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
 
 #: After these effects a crash leaves a different state than before them.
 _BOUNDARIES = {
-    Persist,
-    AppendBatch,
-    Truncate,
-    Flush,
-    StoreSnapshot,
-    DeleteBefore,
-    LoadSnapshot,
-    Send,
-    Reply,
-    HighWatermark,
+    effects.Persist,
+    effects.AppendBatch,
+    effects.Truncate,
+    effects.Flush,
+    effects.StoreSnapshot,
+    effects.DeleteBefore,
+    effects.LoadSnapshot,
+    effects.Send,
+    effects.Reply,
+    effects.HighWatermark,
 }
 
 #: The versions of Vote that a peer without pre-vote supports.
@@ -97,12 +81,10 @@ class Left:
 class World:
     """The state of the disk, the network and the history after some effects of ``replica_id``.
 
-    ``origin`` is the voter set that the process knows apart from its log, ``vote_request`` the standard vote
-    request being handled, ``asked`` the replica named in a client's request that is being handled or waits,
-    ``addition`` the requested or ongoing addition, ``leader_epoch`` the epoch that the replica leads by now,
-    ``change`` the newest voter set of its log at the end, ``assignment`` the offset of the assignment of
-    voters that it takes to be effective (KIP-595). ``event`` is the event being handled, and ``after`` the
-    replica at the end, where idle answers are left out.
+    ``origin`` is the voter set that the process knows apart from its log, ``leader_epoch`` the epoch that the
+    replica leads by now, ``assignment`` the offset of the assignment of voters that it takes to be effective
+    (KIP-595). The replica was as ``before`` when ``event`` began, and is as ``after`` at the end; of a start
+    they are ``None``.
     """
 
     wiring: Wiring
@@ -112,12 +94,9 @@ class World:
     sends: list[InFlight] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
     signals: list[Signal] = field(default_factory=list)
-    vote_request: VoteRequest | None = None
-    asked: ReplicaKey | None = None
-    addition: AddRaftVoterRequest | AddingVoter | None = None
     leader_epoch: int | None = None
-    change: Batch | None = None
     assignment: int = -1
+    before: Replica | None = None
     event: Event | None = None
     after: Replica | None = None
 
@@ -134,35 +113,35 @@ class World:
         ended = execution.ended
         if ended is None:
             return Node(execution.replica, self.disk)
-        return Node(None, self.disk, ended if isinstance(ended, Fatal) else None)
+        return Node(None, self.disk, ended if isinstance(ended, effects.Fatal) else None)
 
-    def happen(self, effect: Effect) -> None:
+    def happen(self, effect: effects.Effect) -> None:
         """``effect`` reaches the disk, the network or the history."""
         log_before = self.disk.log.batches
         self.disk = disks.apply(self.disk, effect)
         # The most frequent first, by comparisons alone: this is done some times for every step.
-        if type(effect) is Send:
+        if type(effect) is effects.Send:
             self._send(effect)
-        elif type(effect) is Reply:
+        elif type(effect) is effects.Reply:
             self._reply(effect)
-        elif type(effect) is Transition:
+        elif type(effect) is effects.Transition:
             leads = effect.target == "Leader"
             self.leader_epoch = effect.epoch if leads else None
             self.labels += [Elected(self.replica_id, effect.epoch)] if leads else []
-        elif type(effect) is HighWatermark:
+        elif type(effect) is effects.HighWatermark:
             self._commit(effect.offset)
-        elif type(effect) is Truncate:
+        elif type(effect) is effects.Truncate:
             self.labels.append(Truncated(self.replica_id, log_before, len(self.disk.log.batches)))
-        elif isinstance(effect, StoreSnapshot | LoadSnapshot):
+        elif isinstance(effect, effects.StoreSnapshot | effects.LoadSnapshot):
             self.labels.append(Snapshotted(self.replica_id, effect.snapshot))
-        elif isinstance(effect, ForgetRequests):
+        elif isinstance(effect, effects.ForgetRequests):
             self._forget(effect.node)
 
     def _commit(self, offset: int) -> None:
         log = self.disk.log
         prefix = tuple(batch for batch in log.batches if batch.end_offset <= offset)
         if self.wiring.targets is None:
-            voters = () if self.wiring.origin is None else membership.in_force(self.origin, log).keys
+            voters = () if self.wiring.origin is None else membership.newest(self.origin, log).keys
             self.labels.append(
                 Committed(self.replica_id, prefix, self.leader_epoch, log.start_offset, voters)
             )
@@ -181,37 +160,38 @@ class World:
         after = (after_forgetting(sent, here, node, stay) for sent in self.sends)
         self.sends = [sent for sent in after if sent is not None]
 
-    def _send(self, effect: Send) -> None:
+    def _send(self, effect: effects.Send) -> None:
         request = effect.request
         if isinstance(request, VoteRequest) and not request.pre_vote:
             self.labels.append(Voted(self.replica_id, request.epoch, request.candidate))
         if (self.replica_id, effect.to) in self.wiring.cut:
             return
-        if isinstance(request, VoteRequest) and effect.to in self.wiring.no_pre_vote:
+        if isinstance(request, VoteRequest) and effect.to in self.wiring.network.no_pre_vote:
             sending = versions.send(request, _VOTE_WITHOUT_PRE_VOTE)
             if sending.answer is not None and self.replica_id not in self.wiring.flag_ignored:
                 # The own network client answers: the flag cannot be sent to this peer (RESP-9).
                 self.sends.append(InFlight(effect.to, self.replica_id, sending.answer))
                 return
             request = replace(request, pre_vote=False)
-        if self.after is not None:
+        if self.wiring.idle_left_out and self.after is not None:
             request = reductions.as_sent(request, self.after, effect.to)
         elif isinstance(request, FetchRequest) and request.max_wait_ms == 0:
             # A request that does not wait is answered at once, with any high watermark.
             request = replace(request, high_watermark=None)
         self.sends.append(InFlight(self.replica_id, effect.to, request))
 
-    def _reply(self, effect: Reply) -> None:
+    def _reply(self, effect: effects.Reply) -> None:
         response = effect.response
         if effect.to == CLIENT:
             self._answer_client(effect)
             return
         if effect.correlation == NOBODY_WAITS or (self.replica_id, effect.to) in self.wiring.cut:
             return
-        asked = self.vote_request
-        if asked is not None and isinstance(response, VoteResponse) and response.granted:
+        asked = request_of(self.event)
+        granted = isinstance(response, VoteResponse) and response.granted
+        if isinstance(asked, VoteRequest) and not asked.pre_vote and granted:
             self.labels.append(Voted(self.replica_id, asked.epoch, asked.candidate))
-        if self.event is not None:
+        if self.wiring.idle_left_out and self.event is not None:
             again = reductions.asked_again(self.event, self.replica_id, response)
             if again is not None:
                 self.sends.append(InFlight(effect.to, self.replica_id, again))
@@ -219,25 +199,49 @@ class World:
                 return
         self.sends.append(InFlight(self.replica_id, effect.to, response))
 
-    def _answer_client(self, effect: Reply) -> None:
+    def _answer_client(self, effect: effects.Reply) -> None:
         """A success is about the newest voter set of the leader's log: one change is under way at a time."""
         response = effect.response
         if isinstance(response, AddRaftVoterResponse) and not response.error:
             self.labels.append(self._acknowledged())
         elif isinstance(response, RemoveRaftVoterResponse) and not response.error:
-            self.labels.append(Acknowledged(self.replica_id, self.change))
+            self.labels.append(Acknowledged(self.replica_id, self._newest_change()))
         elif isinstance(response, AlterQuorumResponse) and not response.error:
             assert self.wiring.targets is not None and effect.correlation is not None
             self.labels.append(Altered(self.replica_id, self.wiring.targets[effect.correlation]))
-        elif self.asked is not None and _is_telling(response):
+        elif (key := self._asked()) is not None and _is_telling(response):
             adding = isinstance(response, AddRaftVoterResponse)
-            self.labels.append(Refused(self.asked, adding, response.error is ErrorCode.DUPLICATE_VOTER))
+            self.labels.append(Refused(key, adding, response.error is ErrorCode.DUPLICATE_VOTER))
 
     def _acknowledged(self) -> Acknowledged:
-        assert self.addition is not None
-        asked, early = self.addition.voter, not self.addition.ack_when_committed
+        """The success of the requested addition, or else of the one that is under way."""
+        request = request_of(self.event)
+        addition = request if isinstance(request, AddRaftVoterRequest) else self._addition_under_way()
+        assert addition is not None
+        asked, early = addition.voter, not addition.ack_when_committed
         key = asked if isinstance(asked, ReplicaKey) else asked.key
-        return Acknowledged(self.replica_id, self.change, key, early)
+        return Acknowledged(self.replica_id, self._newest_change(), key, early)
+
+    def _asked(self) -> ReplicaKey | None:
+        """The replica that the admin client wants added or removed now, or that a waiting one wants added."""
+        request = request_of(self.event)
+        if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest) and self._is_of_client:
+            return request.voter
+        waiting = self._addition_under_way()
+        return waiting.voter.key if waiting is not None else None
+
+    @property
+    def _is_of_client(self) -> bool:
+        return isinstance(self.event, RequestReceived) and self.event.source == CLIENT
+
+    def _addition_under_way(self) -> AddingVoter | None:
+        role = None if self.before is None else self.before.role
+        change = role.change if isinstance(role, Leader) else None
+        return change if isinstance(change, AddingVoter) else None
+
+    def _newest_change(self) -> Batch | None:
+        batches = () if self.after is None or not self.wiring.origin else self.after.log.batches
+        return next((batch for batch in reversed(batches) if membership.has_voters(batch)), None)
 
 
 def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, execution: Execution) -> World:
@@ -247,14 +251,11 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
         replica.id,
         disk,
         membership.own_origin(replica),
-        vote_request=_standard_vote(event),
-        asked=_asked(replica, event),
-        addition=_addition(replica, event),
         leader_epoch=replica.epoch if isinstance(replica.role, Leader) else None,
-        change=_newest_change(execution) if wiring.origin else None,
         assignment=replica.assignment_offset,
-        event=event if wiring.idle_left_out else None,
-        after=execution.replica if wiring.idle_left_out else None,
+        before=replica,
+        event=event,
+        after=execution.replica,
     )
 
 
@@ -264,41 +265,9 @@ def _is_telling(response: Response) -> TypeGuard[AddRaftVoterResponse | RemoveRa
     return isinstance(response, kinds) and response.error in _TELLING
 
 
-def is_boundary(effect: Effect) -> bool:
+def is_boundary(effect: effects.Effect) -> bool:
     """Whether a crash after ``effect`` leaves a different state than one before it."""
     return type(effect) in _BOUNDARIES
-
-
-def _standard_vote(event: Event) -> VoteRequest | None:
-    request = event.request if isinstance(event, RequestReceived) else None
-    return request if isinstance(request, VoteRequest) and not request.pre_vote else None
-
-
-def _asked(replica: Replica, event: Event) -> ReplicaKey | None:
-    """The replica that the admin client wants added or removed now, or that a waiting client wants added."""
-    request = event.request if isinstance(event, RequestReceived) and event.source == CLIENT else None
-    if isinstance(request, AddRaftVoterRequest | RemoveRaftVoterRequest):
-        return request.voter
-    waiting = _addition_under_way(replica)
-    return waiting.voter.key if waiting is not None else None
-
-
-def _addition(before: Replica, event: Event) -> AddRaftVoterRequest | AddingVoter | None:
-    """The addition of a voter that a reply may be about."""
-    request = event.request if isinstance(event, RequestReceived) else None
-    if isinstance(request, AddRaftVoterRequest):
-        return request
-    return _addition_under_way(before)
-
-
-def _addition_under_way(replica: Replica) -> AddingVoter | None:
-    change = replica.role.change if isinstance(replica.role, Leader) else None
-    return change if isinstance(change, AddingVoter) else None
-
-
-def _newest_change(execution: Execution) -> Batch | None:
-    batches = reversed(execution.replica.log.batches)
-    return next((batch for batch in batches if membership.has_voters(batch)), None)
 
 
 # Crash points: where within an execution a crash may fall.
@@ -318,26 +287,26 @@ class CrashPoint:
 
 def happen(world: World, execution: Execution) -> list[CrashPoint]:
     """Let all effects of ``execution`` happen in ``world``; the state that is left after each."""
-    effects, points = execution.effects, list[CrashPoint]()
+    whole, points = execution.effects, list[CrashPoint]()
     done = 0
-    while done < len(effects):
-        together = _sent_together(effects, done) if world.wiring.any_order else 1
+    while done < len(whole):
+        together = _sent_together(whole, done) if world.wiring.choice.sends == "any-order" else 1
         if together > 1:
             points += _among(world, execution, done, together)
-        for effect in effects[done : done + together]:
+        for effect in whole[done : done + together]:
             world.happen(effect)
         done += together
-        if is_boundary(effects[done - 1]):
+        if is_boundary(whole[done - 1]):
             points.append(CrashPoint(world.left(), execution, done))
     return points
 
 
-def _sent_together(effects: tuple[object, ...], first: int) -> int:
+def _sent_together(whole: tuple[object, ...], first: int) -> int:
     """The number of consecutive requests from effect ``first`` on; at least 1, even if that is not a
     request.
     """
     last = first
-    while last < len(effects) and isinstance(effects[last], Send):
+    while last < len(whole) and isinstance(whole[last], effects.Send):
         last += 1
     return max(1, last - first)
 
@@ -353,6 +322,7 @@ def _among(world: World, execution: Execution, first: int, together: int) -> lis
             for place in chosen:
                 other.happen(execution.effects[place])
             moved = tuple(execution.effects[place] for place in order)
-            effects = (*execution.effects[:first], *moved, *execution.effects[first + together :])
-            points.append(CrashPoint(other.left(), replace(execution, effects=effects), first + size))
+            changed = (*execution.effects[:first], *moved, *execution.effects[first + together :])
+            reordered = replace(execution, effects=changed)
+            points.append(CrashPoint(other.left(), reordered, first + size))
     return points

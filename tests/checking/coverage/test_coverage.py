@@ -37,27 +37,17 @@ from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.brokers import coverage
 from kraftcheck.systems.brokers.step import Action, Execution, Step
-from kraftcheck.systems.coverage_targets import (
-    ACTION,
-    ERROR,
-    RULE,
-    TARGET_KINDS,
-    TRANSITION,
-    VOTE,
-    Item,
-    covered,
-    effective,
-    everything,
-    parse,
-)
+from kraftcheck.systems.coverage import ACTION, ERROR, RULE, TARGET_KINDS, TRANSITION, VOTE, Item, parse
 from kraftcheck.systems.guards import Watch, guards_of_brokers, guards_of_replicas
 from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.coverage import covered, to_cover
 from kraftcheck.systems.kraft.kind import REPLICAS
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import find
 from kraftcheck.traces.build import details
 from tests.systems.kraft.small import changed
 
+ALL = to_cover()
 SMALL = ("finding-single-voter-power-loss", "scenario-a", "scenario-a-granting-by-log", "ping-pong")
 LARGER = ("single-voter", "zombie-leader")
 
@@ -249,7 +239,7 @@ def test_a_scenario_may_ask_for_what_must_be_covered() -> None:
 
 
 def _missing(result: Any, name: str) -> bool:
-    return parse(name) not in result.covered.items
+    return parse(name, ALL) not in result.covered.items
 
 
 @pytest.mark.parametrize("text", ("rule NONSENSE-1", "VOTE-10", "guard vote.py:1", "error NONE", "action"))
@@ -260,13 +250,13 @@ def test_what_does_not_exist_cannot_be_asked_for(text: str) -> None:
 
 def test_names_can_be_asked_for() -> None:
     for kind in (*TARGET_KINDS, VOTE):
-        for name in everything()[kind]:
-            assert parse(f"{kind} {name}") == (kind, name)
+        for name in ALL[kind]:
+            assert parse(f"{kind} {name}", ALL) == (kind, name)
 
 
 def test_what_is_covered_is_among_what_there_is() -> None:
     """Nothing is covered that the lists of what there is do not have."""
-    known = effective([KAFKA])
+    known = to_cover(frozenset({KAFKA}))
     for name in ("single-voter", "observer"):
         result = check(find(name), coverage=True)
         assert result.covered is not None
@@ -277,7 +267,7 @@ def test_what_is_covered_is_among_what_there_is() -> None:
 
 def test_votes_by_the_rules_that_decided_them() -> None:
     votes = together([check(find("ping-pong"), coverage=True)]).votes()
-    assert {rule for rules in votes.values() for rule in rules} <= {*everything()[RULE]}
+    assert {rule for rules in votes.values() for rule in rules} <= {*ALL[RULE]}
     assert not {*votes["both"]} & {*votes["granted"], *votes["refused"]}
     assert "VOTE-10" in votes["granted"] and "VOTE-8" in votes["refused"]
 

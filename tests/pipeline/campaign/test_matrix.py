@@ -198,7 +198,7 @@ def test_mutants_of_both_kinds_in_their_own_scenarios_leave_nothing_out() -> Non
         ),
         (
             "[[matrix]]\nscenarios = ['brokers-empty-isr']\nprotocols = ['shipped rejection-fences=7']",
-            "rejection-fences: expected true or false",
+            "switch 'rejection-fences' takes true or false",
         ),
         (
             "[[matrix]]\nscenarios = ['brokers-timeouts-drift']\nprotocols = ['shipped']",
@@ -232,7 +232,7 @@ def test_mutants_of_both_kinds_in_their_own_scenarios_leave_nothing_out() -> Non
         ("[[matrix]]\nscenarios = ['flip-flop']\nbounds = ['budgets.crashes=99']", "budgets.crashes"),
         ("[[matrix]]\nscenarios = ['flip-flop']\nbounds = ['budgets.x=1']", "budgets.x: is not a known key"),
         ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kip1']", "there is no preset 'kip1'"),
-        ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kafka x=1']", "is no protocol switch"),
+        ("[[matrix]]\nscenarios = ['flip-flop']\nprotocols = ['kafka x=1']", "there is no switch 'x'"),
         ("[[matrix]]\nscenarios = ['flip-flop']\nmutants = ['nobody']", "there is no mutant"),
         ("[[matrix]]\nscenarios = ['flip-flop']\nmutants = ['REG-5']", "REG-5 has no mutant (no scenario"),
         ("[[matrix]]\nmutants = ['none']\nmutants-in = 'own'", "needs mutants, and goes without"),

@@ -18,7 +18,7 @@ from kraftcheck.reference.protocol import KAFKA, PRESETS
 from kraftcheck.reference.step import step
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kraft.node import execute
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.vectors import asked, files, form, functions, situations, vector
 from kraftcheck.vectors.candidates import Candidate
@@ -100,8 +100,8 @@ def test_a_listener_receives_every_question() -> None:
     assert replica is not None
     found = asked.Asking()
     for node in (3, 2):
-        execute(Wiring(listener=found), KAFKA, replica, RequestTimedOut(node))
-    execute(Wiring(), KAFKA, replica, Resign(9))
+        Host(Wiring(listener=found), KAFKA, replica).execute(replica, RequestTimedOut(node))
+    Host(Wiring(), KAFKA, replica).execute(replica, Resign(9))
     events = {each.happened for each in found}
     assert {RequestTimedOut(3), RequestTimedOut(2)} < events and Resign(9) not in events
     assert all(step(each.protocol, each.state, each.happened) == each.outcome for each in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kraftcheck.systems.brokers.scenario import BrokerScenario
-from kraftcheck.systems.brokers.switches import BrokerVariants
+from kraftcheck.systems.brokers.switches import SWITCHES as VARIANTS
 from tests.systems.brokers.broker_samples import shipped
 
 SWITCHED: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -24,5 +24,5 @@ SWITCHED: tuple[tuple[str, dict[str, Any]], ...] = (
 def switched(name: str, switches: dict[str, Any]) -> BrokerScenario:
     """A shipped scenario with some switches of its protocol changed."""
     scenario = shipped(name)
-    chosen = BrokerVariants().chosen(scenario, None, switches, "a test")
+    chosen = VARIANTS.chosen(scenario, None, switches, "a test")
     return scenario.model_copy(update={"protocol": scenario.protocol.model_copy(update=chosen)})

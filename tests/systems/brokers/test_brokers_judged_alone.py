@@ -9,23 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.coverage import is_transition
 
 ROOT = Path(__file__).parents[3]
 
 #: By mutant the property that finds it, safety and eventually.
 MUTANTS = {
-    "new-controller-hears-no-silence": names.LIVENESS_KNOWN,
-    "waits-for-an-answer-unfenced": names.CUT_OFF_FENCED,
-    "serves-under-the-first-controller-alone": names.LIVE_SERVES,
-    "controlled-shutdown-waits-for-nobody": names.SHUTDOWN_HANDS_OVER,
-    "any-member-of-the-isr-is-elected": names.LEAVING_NOT_CHOSEN,
-    "stops-with-any-answer": names.STOPS_WHEN_LET_GO,
-    "ends-with-accepted-requests": names.ACCEPTED_COMPLETED,
-    "broker-epoch-beside-the-log": names.NEWEST_REGISTRATION,
-    "sessions-survive-a-failover": names.SESSIONS_SAY,
-    "given-up-heartbeat-counts-on": names.CONTACT_COUNTS,
+    "new-controller-hears-no-silence": "BrokerLivenessEventuallyKnown",
+    "waits-for-an-answer-unfenced": "PartitionedBrokerEventuallyFenced",
+    "serves-under-the-first-controller-alone": "LiveBrokerEventuallyServes",
+    "controlled-shutdown-waits-for-nobody": "ShutdownHandsLeadersOver",
+    "any-member-of-the-isr-is-elected": "LeavingBrokerIsNotChosen",
+    "stops-with-any-answer": "StopsOnlyWhenLetGo",
+    "ends-with-accepted-requests": "AcceptedRequestsAreCompleted",
+    "broker-epoch-beside-the-log": "NewestRegistrationCounts",
+    "sessions-survive-a-failover": "SessionsSayWhatWasHeard",
+    "given-up-heartbeat-counts-on": "ContactCountsByItsRequest",
 }
 
 _PROGRAM = """

@@ -37,7 +37,7 @@ from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers import control_checks, names, registration_checks, shutdown_checks
+from kraftcheck.systems.brokers import control_checks, registration_checks, shutdown_checks
 from kraftcheck.systems.brokers.controller_step import ControllerStep
 from kraftcheck.systems.brokers.process_checks import violations as of_process
 from kraftcheck.systems.brokers.shutdown_checks import leaving_after
@@ -98,7 +98,7 @@ def test_a_leader_that_requests_a_shutdown_goes_when_the_others_have_read_so() -
     leaving = leaving_after(ControllerStep(SHIPPED, CLUSTER, request, begun))
     assert leaving == ((1, log_of(begun.state).end_offset - 1),)
     early = with_answer(taken(begun.state, request), should_shut_down=True)
-    assert names.SHUTDOWN_HANDS_OVER in judged(begun.state, request, early, leaving)
+    assert "ShutdownHandsLeadersOver" in judged(begun.state, request, early, leaving)
     read = taken(begun.state, heartbeat(SECOND, leaving[0][1])).state
     gone = taken(read, request)
     (told,) = (each.response for each in gone.effects if isinstance(each, Reply))
@@ -113,10 +113,10 @@ def test_a_shutdown_that_is_not_written_or_keeps_a_leadership_is_none() -> None:
     registrations = log_of(begun.state).registrations
     forgotten = tuple(replace(each, in_controlled_shutdown=False) for each in registrations)
     kept, unwritten = with_log(begun, partitions=(LED_BY_1,)), with_log(begun, registrations=forgotten)
-    assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, request, kept)
-    assert names.SHUTDOWN_HANDS_OVER in judged(CLUSTER, request, unwritten)
+    assert "ShutdownHandsLeadersOver" in judged(CLUSTER, request, kept)
+    assert "ShutdownHandsLeadersOver" in judged(CLUSTER, request, unwritten)
     unasked = with_answer(taken(CLUSTER, heartbeat(FIRST, 0)), should_shut_down=True)
-    assert judged(CLUSTER, heartbeat(FIRST, 0), unasked) == {names.SHUTDOWN_HANDS_OVER}
+    assert judged(CLUSTER, heartbeat(FIRST, 0), unasked) == {"ShutdownHandsLeadersOver"}
 
 
 def test_nobody_joins_an_isr_on_its_way_out_or_in_a_former_life() -> None:
@@ -130,8 +130,8 @@ def test_nobody_joins_an_isr_on_its_way_out_or_in_a_former_life() -> None:
         return set(shutdown_checks.violations(step))
 
     assert found(SECOND.epoch) == set()
-    assert found(SECOND.epoch + 1) == {names.LEAVING_NOT_CHOSEN}
-    assert found(SECOND.epoch, ((2, 9),)) == {names.LEAVING_NOT_CHOSEN}
+    assert found(SECOND.epoch + 1) == {"LeavingBrokerIsNotChosen"}
+    assert found(SECOND.epoch, ((2, 9),)) == {"LeavingBrokerIsNotChosen"}
 
 
 def test_a_stopping_broker_of_the_draft_is_not_elected() -> None:
@@ -142,7 +142,7 @@ def test_a_stopping_broker_of_the_draft_is_not_elected() -> None:
     led = replace(LED_BY_1, leader=2, leader_epoch=1)
     after = replace(before, brokers=stopping, durable=replace(before.durable, partitions=(led,)))
     step = ControllerStep(KIP343, before, events.SessionExpired(1), ControllerOutcome(after, (), ()))
-    assert set(shutdown_checks.violations(step)) == {names.LEAVING_NOT_CHOSEN}
+    assert set(shutdown_checks.violations(step)) == {"LeavingBrokerIsNotChosen"}
 
 
 def test_a_registration_changes_by_its_own_life_only() -> None:
@@ -157,11 +157,11 @@ def test_a_registration_changes_by_its_own_life_only() -> None:
             for each in log_of(registered.state).registrations
         )
         bent = with_log(registered, registrations=others)
-        assert names.NEWEST_REGISTRATION in judged(fenced, newcomer, bent)
+        assert "NewestRegistrationCounts" in judged(fenced, newcomer, bent)
     late = heartbeat(FIRST, 99)
     assert judged(registered.state, late, taken(registered.state, late)) == set()
     unfenced = taken(registered.state, heartbeat(replace(FIRST, epoch=epoch), epoch))
-    assert {names.UNFENCED_HAS_CAUGHT_UP, names.NEWEST_REGISTRATION} <= judged(
+    assert {"UnfencedBrokerHasCaughtUp", "NewestRegistrationCounts"} <= judged(
         registered.state, late, unfenced
     )
 
@@ -171,7 +171,7 @@ def test_a_session_that_ends_fences_its_own_broker_and_no_other() -> None:
     ended = taken(CLUSTER, event)
     assert judged(CLUSTER, event, ended) == set()
     both = tuple(replace(each, fenced=True) for each in log_of(ended.state).registrations)
-    assert names.NEWEST_REGISTRATION in judged(CLUSTER, event, with_log(ended, registrations=both))
+    assert "NewestRegistrationCounts" in judged(CLUSTER, event, with_log(ended, registrations=both))
 
 
 def judged_by_controller(
@@ -191,7 +191,7 @@ def test_a_broker_that_was_never_heard_of_is_not_shown() -> None:
         return judged_by_controller(registered.state, event, outcome, KIP343)
 
     assert found(*told.brokers) == found(VisibleBroker(1, 1)) == set()
-    assert found(*told.brokers, VisibleBroker(2, 2)) == {names.INACTIVE_INVISIBLE}
+    assert found(*told.brokers, VisibleBroker(2, 2)) == {"InactiveBrokerIsInvisible"}
 
 
 def test_an_error_of_one_partition_leaves_it_as_it_was_whatever_others_say() -> None:
@@ -209,9 +209,9 @@ def test_an_error_of_one_partition_leaves_it_as_it_was_whatever_others_say() -> 
         return judged_by_controller(before, event, outcome)
 
     assert judged_of(*asked) == judged_of(asked[0], stale) == set()
-    both = {names.ISR_BY_LEADER_ONLY, names.REJECTED_HAS_NO_EFFECT}
+    both = {"IsrChangedByLeaderOnly", "RejectedIsrChangeHasNoEffect"}
     assert judged_of(asked[0], stale, bent=True) == both
-    assert names.REJECTED_HAS_NO_EFFECT in judged_of(stale, bent=True)
+    assert "RejectedIsrChangeHasNoEffect" in judged_of(stale, bent=True)
 
 
 def test_unfencing_is_judged_by_the_registration_and_not_by_the_effect() -> None:
@@ -223,7 +223,7 @@ def test_unfencing_is_judged_by_the_registration_and_not_by_the_effect() -> None
     )
     assert judged(fenced, back, silent) == set()
     behind = heartbeat(FIRST, FIRST.epoch - 1)
-    assert names.UNFENCED_HAS_CAUGHT_UP in judged(fenced, behind, silent)
+    assert "UnfencedBrokerHasCaughtUp" in judged(fenced, behind, silent)
 
 
 def test_a_new_controller_has_heard_nothing() -> None:
@@ -233,7 +233,7 @@ def test_a_new_controller_has_heard_nothing() -> None:
     assert judged(spoken, event, new) == set()
     for sessions in ((), spoken.sessions, new.state.sessions[:1]):
         kept = replace(new, state=replace(new.state, sessions=sessions))
-        assert judged(spoken, event, kept) == {names.SESSIONS_SAY}
+        assert judged(spoken, event, kept) == {"SessionsSayWhatWasHeard"}
 
 
 # A process.
@@ -251,15 +251,15 @@ def test_a_shipped_process_stops_when_it_is_told_that_it_may() -> None:
     told = events.ResponseReceived(1, BrokerHeartbeatResponse(fenced=True, should_shut_down=True))
     not_yet = events.ResponseReceived(1, BrokerHeartbeatResponse(fenced=False))
     assert of(pending, told, ended, Stop()) == set()
-    assert of(pending, not_yet, ended, Stop()) == {names.STOPS_WHEN_LET_GO}
-    assert of(replace(pending, life=Life.RUNNING), told, ended, Stop()) == {names.STOPS_WHEN_LET_GO}
-    assert of(replace(pending, accepted=1), told, ended, Stop()) == {names.ACCEPTED_COMPLETED}
+    assert of(pending, not_yet, ended, Stop()) == {"StopsOnlyWhenLetGo"}
+    assert of(replace(pending, life=Life.RUNNING), told, ended, Stop()) == {"StopsOnlyWhenLetGo"}
+    assert of(replace(pending, accepted=1), told, ended, Stop()) == {"AcceptedRequestsAreCompleted"}
 
 
 def test_a_process_that_was_let_go_accepts_nothing() -> None:
     leaving = replace(FIRST, life=Life.SHUTTING_DOWN, accepted=1)
     assert of(leaving, events.HeartbeatDue(), replace(leaving, accepted=2), Accepted()) == {
-        names.ACCEPTED_COMPLETED
+        "AcceptedRequestsAreCompleted"
     }
 
 
@@ -268,10 +268,10 @@ def test_a_process_that_says_that_it_fences_itself_is_fenced() -> None:
     fenced = replace(lonely, ticks=0, fenced=True)
     assert of(lonely, events.Tick(), fenced, FencedItself()) == set()
     assert of(lonely, events.Tick(), replace(fenced, accepted=0), FencedItself()) == {
-        names.ACCEPTED_COMPLETED
+        "AcceptedRequestsAreCompleted"
     }
     found = of(lonely, events.Tick(), replace(fenced, fenced=False), FencedItself())
-    assert found == {names.FENCED_SERVES_NOTHING, names.CONTACT_COUNTS}
+    assert found == {"FencedBrokerServesNothingNew", "ContactCountsByItsRequest"}
 
 
 def test_a_stopping_process_leaves_when_it_leads_nothing() -> None:
@@ -281,7 +281,7 @@ def test_a_stopping_process_leaves_when_it_leads_nothing() -> None:
     _, (leader, _) = running_cluster(DRAFT.protocol, (1, 2), (LED_BY_1,))
     leads = {"partitions": leader.partitions}
     assert of(replace(stopping, **leads), events.HeartbeatDue(), replace(leaves, **leads)) == {
-        names.STOPS_WHEN_LET_GO
+        "StopsOnlyWhenLetGo"
     }
 
 
@@ -292,7 +292,7 @@ def test_time_counts_from_the_request_that_is_answered(age: int, ticks: int, rig
     before = replace(ACTIVE, ticks=2, request_ticks=age, awaiting=(Api.HEARTBEAT,))
     answer = events.ResponseReceived(1, MetadataHeartbeatResponse(state=BrokerState.ACTIVE))
     after = replace(ACTIVE, ticks=ticks)
-    assert of(before, answer, after) == (set() if right else {names.CONTACT_COUNTS})
+    assert of(before, answer, after) == (set() if right else {"ContactCountsByItsRequest"})
 
 
 def test_nothing_is_asked_of_a_process_that_has_ended_but_that_it_stays_so() -> None:
@@ -304,7 +304,7 @@ def test_nothing_is_asked_of_a_process_that_has_ended_but_that_it_stays_so() -> 
         def found(after: Broker, wiring: Any = wiring, ended: Broker = ended) -> set[str]:
             return set(of_process(wiring, ended, events.Tick(), BrokerOutcome(after, (), ())))
 
-        assert found(ended) == set() and found(again) == {names.STOPS_WHEN_LET_GO}
+        assert found(ended) == set() and found(again) == {"StopsOnlyWhenLetGo"}
 
 
 # Scenarios.
@@ -353,7 +353,7 @@ def test_a_link_that_stays_cut_counts(cuts: int, violated: bool) -> None:
         environment={"metadata": "newest"},
         network={"capacity": 8},
         budgets={"timeouts": 0, "cuts": cuts},
-        check={"eventually": [{"property": names.LIVENESS_KNOWN, "goal": "liveness-known"}]},
+        check={"eventually": [{"property": "BrokerLivenessEventuallyKnown", "goal": "liveness-known"}]},
     )
     (found,) = check(scenario).judged
     assert found.holds is not violated
@@ -363,8 +363,8 @@ def test_a_link_that_stays_cut_counts(cuts: int, violated: bool) -> None:
 @pytest.mark.parametrize(
     ("name", "goal", "losses"),
     [
-        (names.LIVENESS_KNOWN, "liveness-known", {"contact-losses": 0}),
-        (names.LIVE_SERVES, "connected-serve", {}),
+        ("BrokerLivenessEventuallyKnown", "liveness-known", {"contact-losses": 0}),
+        ("LiveBrokerEventuallyServes", "connected-serve", {}),
     ],
 )
 def test_what_becomes_of_a_broker_does_not_wait_for_another(

@@ -27,7 +27,7 @@ from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.reference.brokers.step import step
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.brokers import names, network, shutdown_checks
+from kraftcheck.systems.brokers import network, shutdown_checks
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.controller_step import ControllerStep, Leaving
 from kraftcheck.systems.brokers.coverage import to_cover
@@ -45,13 +45,14 @@ from kraftcheck.systems.brokers.history import (
 from kraftcheck.systems.brokers.places import Machine, Time
 from kraftcheck.systems.brokers.replication import actions as replication_steps
 from kraftcheck.systems.brokers.replication import with_metadata
+from kraftcheck.systems.brokers.scenario import NAMES
 from kraftcheck.systems.kinds import KINDS, kind_of
 from tests.systems.brokers.broker_samples import scenario_of, system_of
 
 HEARTBEAT = MetadataHeartbeatRequest(1, 1, BrokerState.ACTIVE)
 CLOCKS = "protocol.set = { controller-timeout = 2, broker-timeout = 3 }"
 TIMED = {"set": {"controller-timeout": 2, "broker-timeout": 3}}
-ALL = frozenset(names.ALWAYS + names.ON_REQUEST)
+ALL = frozenset(NAMES.judged("always", "on-request"))
 
 
 def taken(system: Any, state: GlobalState, *actions: str) -> GlobalState:
@@ -166,12 +167,12 @@ def test_a_leader_commits_what_all_of_the_isr_hold() -> None:
 def test_a_former_life_that_is_heard_after_a_later_one_violates() -> None:
     after = record(History(), HeartbeatAccepted(1, 2, 2), None, ALL).history
     found = record(after, HeartbeatAccepted(1, 1, 1), None, ALL)
-    assert set(found.violations) == {names.INCARNATION_MONOTONE, names.ONE_LIVE_INCARNATION}
+    assert set(found.violations) == {"IncarnationMonotone", "OneLiveIncarnation"}
     assert record(after, HeartbeatAccepted(1, 3, 3), None, ALL).violations == ()
 
 
 @pytest.mark.parametrize(
-    ("label", "goal"), [(Crashed(), names.GOAL_CRASH), (LaterProcessLeads(), names.GOAL_LATER_LIFE_LEADS)]
+    ("label", "goal"), [(Crashed(), "GoalCrashAfterCommit"), (LaterProcessLeads(), "GoalLaterLifeLeads")]
 )
 def test_goals_of_crashes_need_something_committed(label: Crashed | LaterProcessLeads, goal: str) -> None:
     committed = History(committed=(network.Record(0, "broker-1"),))
@@ -191,15 +192,15 @@ def test_a_broker_that_leads_nothing_waits_for_others_to_read_so() -> None:
         told.append(list(shutdown_checks.goals(taken_step)))
         leaving = shutdown_checks.leaving_after(taken_step)
         controller = outcome.state
-    assert told == [[], [names.GOAL_SHUTDOWN_WAITS]]
+    assert told == [[], ["GoalShutdownWaits"]]
 
 
 def test_ticks_count_from_the_declaration() -> None:
     history: Any = record(beginning((1,), (1,), 1, ALL), Declared(1, True), 1, ALL).history
     first = record(history, TickEnded(), 1, ALL)
-    assert first.violations == () and first.goals == (f"{names.GOAL_SERVES}1",)
+    assert first.violations == () and first.goals == ("GoalServesTicks1",)
     second = record(first.history, TickEnded(), 1, ALL)  # type: ignore[arg-type]
-    assert second.violations == (names.SERVES_BRIEFLY,)
+    assert second.violations == ("InactiveBrokerServesBriefly",)
     fenced: Any = record(first.history, Served(1, False), 1, ALL).history  # type: ignore[arg-type]
     assert record(fenced, TickEnded(), 1, ALL).violations == ()
 

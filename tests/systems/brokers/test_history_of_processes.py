@@ -8,7 +8,6 @@ import pytest
 
 from kraftcheck.checking.run import check
 from kraftcheck.checking.violations import least_kept
-from kraftcheck.systems.brokers import names
 from kraftcheck.systems.brokers.history import (
     Declared,
     Ended,
@@ -25,7 +24,7 @@ from kraftcheck.systems.brokers.history import (
 from kraftcheck.systems.brokers.scenario import BrokerScenario
 from tests.systems.brokers.broker_samples import scenario_of
 
-BOTH = frozenset({names.INACTIVE_BEFORE_FENCED, names.SERVES_BRIEFLY})
+BOTH = frozenset({"InactiveBeforeSelfFenced", "InactiveBrokerServesBriefly"})
 
 
 def scenario(budgets: dict[str, int], judged: dict[str, Any], switches: dict[str, Any]) -> BrokerScenario:
@@ -73,7 +72,7 @@ def test_a_process_that_was_displaced_serves_for_its_whole_time_out(budgets: dic
 def test_the_end_of_one_process_says_nothing_of_another() -> None:
     history, broken = after(Declared(1, True), Started(2), Declared(2, False), TickEnded(), Ended(2))
     assert history.serving == (1,) and history.running == (1,) and not broken
-    assert after(TickEnded(), begin=history)[1] == [names.SERVES_BRIEFLY]
+    assert after(TickEnded(), begin=history)[1] == ["InactiveBrokerServesBriefly"]
 
 
 def test_an_answer_to_one_process_says_nothing_of_another() -> None:
@@ -81,7 +80,7 @@ def test_an_answer_to_one_process_says_nothing_of_another() -> None:
     assert waits.unanswered == (1,)
     assert after(Served(1, False, without_controller=True), begin=waits)[1] == []
     told, _ = after(HeartbeatAnswered(1), begin=waits)
-    assert after(Served(1, False, without_controller=True), begin=told)[1] == [names.INACTIVE_BEFORE_FENCED]
+    assert after(Served(1, False, without_controller=True), begin=told)[1] == ["InactiveBeforeSelfFenced"]
 
 
 def test_of_a_process_that_is_gone_nothing_is_kept() -> None:

@@ -17,7 +17,7 @@ from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtoco
 from kraftcheck.reference.brokers.starting import running_cluster
 from kraftcheck.reference.brokers.step import ControllerOutcome, step
 from kraftcheck.reference.frozen import replace
-from kraftcheck.systems.brokers import isr_checks, names
+from kraftcheck.systems.brokers import isr_checks
 from kraftcheck.systems.brokers.controller_step import ControllerStep
 from tests.systems.brokers.broker_samples import system_of
 
@@ -88,7 +88,7 @@ def test_a_partition_that_another_leads_is_not_changed(
     other = replace(PARTITIONS[1], isr=(2,))
     bent = with_partitions(outcome, outcome.state.durable.partitions[0], other)
     found = judged(protocol, before, event, bent)
-    assert set(found) == {names.ISR_BY_LEADER_ONLY, names.REJECTED_HAS_NO_EFFECT}
+    assert set(found) == {"IsrChangedByLeaderOnly", "RejectedIsrChangeHasNoEffect"}
 
 
 @pytest.mark.parametrize("protocol", FORMS)
@@ -96,7 +96,7 @@ def test_one_that_is_in_order_is_not_refused_for_another(protocol: BrokerProtoco
     before, event, _ = asked(protocol, (1,), (1, 2))
     outcome = with_partitions(step(protocol, before, event), *PARTITIONS)
     refused = with_results(outcome, BrokerErrorCode.INVALID_REQUEST, BrokerErrorCode.INVALID_REQUEST)
-    assert names.REJECTED_HAS_NO_EFFECT in judged(protocol, before, event, refused)
+    assert "RejectedIsrChangeHasNoEffect" in judged(protocol, before, event, refused)
 
 
 @pytest.mark.parametrize("protocol", FORMS)
@@ -110,7 +110,7 @@ def test_each_is_told_its_own_result(protocol: BrokerProtocol) -> None:
         (),
     ):
         found = judged(protocol, before, event, with_results(outcome, *errors))
-        assert names.REJECTED_HAS_NO_EFFECT in found, errors
+        assert "RejectedIsrChangeHasNoEffect" in found, errors
 
 
 @pytest.mark.parametrize("protocol", FORMS)
@@ -119,16 +119,16 @@ def test_a_request_of_a_former_life_is_refused_as_a_whole(protocol: BrokerProtoc
     outcome = step(protocol, before, event)
     assert outcome.state == before and judged(protocol, before, event, outcome) == []
     applied = with_partitions(outcome, replace(PARTITIONS[0], isr=(1,)), PARTITIONS[1])
-    assert names.ISR_BY_LEADER_ONLY in judged(protocol, before, event, applied)
-    assert names.REJECTED_HAS_NO_EFFECT in judged(protocol, before, event, applied)
+    assert "IsrChangedByLeaderOnly" in judged(protocol, before, event, applied)
+    assert "RejectedIsrChangeHasNoEffect" in judged(protocol, before, event, applied)
 
 
 def test_a_legacy_leader_writes_in_its_leader_epoch() -> None:
     before, (first, _) = running_cluster(KIP343, (1, 2), PARTITIONS, legacy=(1, 2))
     for leader, epoch, broken in (
         (1, 0, []),
-        (1, 1, [names.ISR_BY_LEADER_ONLY]),
-        (2, 0, [names.ISR_BY_LEADER_ONLY]),
+        (1, 1, ["IsrChangedByLeaderOnly"]),
+        (2, 0, ["IsrChangedByLeaderOnly"]),
     ):
         write = messages.StoreIsrRequest(leader, "t", 0, epoch, 0, (1,))
         event = StoreIsrReceived(messages.Process(leader, first.incarnation), write)

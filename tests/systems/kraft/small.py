@@ -27,8 +27,23 @@ def changed(name: str, **changes: Any) -> Scenario:
     return from_data(data, name)
 
 
+def alone(**tables: Any) -> Scenario:
+    """A scenario of these tables alone, in which nothing should be violated."""
+    data = {"name": "alone", "about": "A small scenario.", "expect": {"verdict": "holds"}}
+    return from_data({**data, **tables}, "alone")
+
+
+#: Two voters, asked for another set.
+ALTERING: dict[str, Any] = {
+    "protocol": {"preset": "kip595"},
+    "replicas": {"voters": [1, 2], "joining": [3], "initial-leader": 1},
+    "admin": {"steps": ["alter 2,3", "alter cancel"], "order": "any"},
+    "budgets": {"admin": 1},
+}
+
+
 def explored(name: str) -> Exploration:
-    """What checking the shipped scenario ``name`` gives, which must be what it expects."""
+    """The result of checking the shipped scenario ``name``, which must be as it expects."""
     result = check(find(name), threads=2)
     assert result.as_expected, result.differences
     return result.exploration

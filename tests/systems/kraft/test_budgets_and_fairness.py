@@ -17,7 +17,6 @@ from kraftcheck.engine.liveness import Fairness, lassos
 from kraftcheck.engine.steps import steps
 from kraftcheck.engine.system import GlobalState, PathStep
 from kraftcheck.engine.unpaid import Unpaid
-from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import liveness
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.scenario import shipped, shipped_files
@@ -134,18 +133,3 @@ def test_a_lasso_is_withheld_only_if_no_other_is_fair() -> None:
     assert unfair is not None and unfair.withheld is None
     lasso = next(lassos(graph, never, timers, budgets=(0,)), None)
     assert lasso is not None and (lasso.withheld is None or lasso.withheld.classes == ("timers",))
-
-
-@pytest.mark.parametrize(
-    ("network", "said"),
-    [
-        ({"capacity": 1}, r"make it larger \(at most 12\), or set network.forgotten = \"lost\""),
-        ({"capacity": 12}, r"needs them all; set network.forgotten = \"lost\""),
-        ({"capacity": 1, "forgotten": "lost"}, r"make it larger \(at most 12\); see"),
-    ],
-)
-def test_a_network_without_room_is_refused_at_the_first_step(network: dict[str, Any], said: str) -> None:
-    changes = {f"network__{key}": value for key, value in ({"forgotten": "stay"} | network).items()}
-    scenario = changed("ping-pong", bounds__max_epoch=3, check__goals=[], **changes)
-    with pytest.raises(InputError, match=rf"ping-pong.*: network\.capacity = \d+ has no room.*{said}"):
-        check(scenario)

@@ -187,41 +187,12 @@ def test_forms(name: str, wanted: dict[str, str], holds: bool) -> None:
 
 
 def test_recoverable_without_fairness_is_by_any_step() -> None:
-    """Where no step is promised, what counts is what can be."""
+    """A goal counts as reached if it can be, where no step is promised."""
     fairness = {"deliveries": "none", "timers": "none"}
     wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader", "form": "recoverable"}
     eventually = [{**wanted, "fairness": fairness}]
     (judged,) = check(changed("ping-pong", check={"eventually": eventually})).judged
     assert judged.holds
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        {"goal": "a-leader", "when": "a-leader"},
-        {"goal": "a-leader", "form": "leads-to"},
-        {"goal": "leadership-stays", "form": "recoverable"},
-    ],
-)
-def test_forms_that_do_not_fit_are_refused(wanted: dict[str, str]) -> None:
-    eventually = [{"property": "LeadershipEventuallyStable", **wanted}]
-    with pytest.raises(InputError, match=r"check\.eventually"):
-        changed("split-votes", check={"eventually": eventually})
-
-
-@pytest.mark.parametrize(
-    ("wanted", "timers", "says"),
-    [
-        ({"property": "GracefulHandOverIsFast", "goal": "a-leader"}, ["fetch"], "leave 'fetch' out"),
-        ({"property": "GracefulHandOverIsFast", "goal": "all-caught-up"}, [], "that is 'a-leader'"),
-        ({"property": "BrokerLivenessEventuallyKnown", "goal": "a-leader"}, [], "of this kind judges"),
-    ],
-)
-def test_goals_that_are_not_the_property_are_refused(
-    wanted: dict[str, str], timers: list[str], says: str
-) -> None:
-    with pytest.raises(InputError, match=says):
-        build(changed("hand-over-at-shutdown", check={"eventually": [wanted]}, environment__timers=timers))
 
 
 def test_without_symmetry_epochs_are_relative_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,11 +14,11 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.initial_prefix import SUFFIX, scenario_of
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.scenario import Scenario, from_data, shipped_files
+from kraftcheck.systems.scenario import Scenario, shipped_files
 from kraftcheck.traces.json_form import dumps, loads
 from kraftcheck.traces.replay import replay
 from kraftcheck.traces.view import permalink
-from tests.systems.kraft.small import changed
+from tests.systems.kraft.small import alone, changed
 
 _PARKED = "finding-parked-fetch-counts-again"
 
@@ -77,7 +77,7 @@ def test_what_nothing_comes_after_cannot_be_simulated() -> None:
 
 
 def test_what_was_not_expected_on_the_way_differs() -> None:
-    scenario = _parked().model_copy(update={"expect": from_data(_HOLDS, "").expect})
+    scenario = _parked().model_copy(update={"expect": alone(replicas={"voters": [1]}).expect})
     assert check(scenario).differences == ("CheckQuorumNeedsMajority is violated",)
 
 
@@ -101,7 +101,7 @@ def test_observers_find_the_leader_through_any_server() -> None:
         "initial-leader": 1,
         "bootstrap-servers": [2],
     }
-    system = build(from_data({**_HOLDS, "replicas": replicas}, "x"))
+    system = build(alone(replicas=replicas))
     observer = cast(Node, system.initial_states()[0].locals[2]).replica
     assert observer is not None and observer.quorum_state.leader == 1
 
@@ -110,6 +110,3 @@ def test_a_run_belongs_to_a_leader(capsys: Any) -> None:
     assert main(["trace", "show", "single-voter", "--initial-prefix", "--path", "none"]) == 2
     assert "no replicas.initial-leader" in capsys.readouterr().err
     assert main(["trace", "show", "trace.json", "--initial-prefix"]) == 2
-
-
-_HOLDS = {"name": "x", "about": "x", "replicas": {"voters": [1]}, "expect": {"verdict": "holds"}}

@@ -26,7 +26,7 @@ VIOLATED = [
 
 
 def looks_like(name: str) -> set[str | None]:
-    """What the counterexamples of a shipped scenario look like."""
+    """The findings that the counterexamples of a shipped scenario look like."""
     result = check(SHIPPED[name], threads=2)
     assert result.as_expected
     found = [recognised(trace) for trace in result.traces(seek=False)]
@@ -66,7 +66,7 @@ def test_the_registry_names_what_there_is(known: Any) -> None:
 
 
 def test_another_cause_of_the_same_property_is_not_recognised() -> None:
-    """What was seen without the step that makes it the finding is another violation."""
+    """A violation without the step that makes it the finding is another one."""
     result = check(SHIPPED["finding-restart-before-write-back"])
     (trace,) = result.traces()
     without = type(trace)(

@@ -8,7 +8,7 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Effect, Persist, Transition
 from kraftcheck.reference.replica import QuorumState
 from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import checks, names
+from kraftcheck.systems.kraft import checks
 
 FOUND, MIXTURE = QuorumState(1, None, ReplicaKey(2)), QuorumState(2, None, ReplicaKey(2))
 NEW, LATER = QuorumState(2), QuorumState(3)
@@ -27,5 +27,5 @@ def test_what_was_never_written_as_a_whole_is_torn(
     effects: tuple[Effect, ...], whole: set[QuorumState]
 ) -> None:
     for left in (FOUND, MIXTURE, NEW, LATER, None):
-        expected = () if left in whole else (names.QUORUM_STATE_IS_ATOMIC,)
+        expected = () if left in whole else ("QuorumStateIsAtomic",)
         assert checks.cut_short(Disk(FOUND), effects, Disk(left)) == expected

@@ -8,7 +8,7 @@ import pytest
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.system import GlobalState, Limits, Verdict
+from kraftcheck.engine.system import GlobalState, Verdict
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, LeaderChange, log_of
@@ -117,7 +117,7 @@ def _batch(batch: Batch) -> Batch:
 
 
 def _without_unread_fields(state: GlobalState) -> tuple[Any, ...]:
-    """What stays of a state when the fields that nothing reads are removed afterwards."""
+    """The rest of a state when the fields that nothing reads are removed afterwards."""
     locals_ = []
     for local in state.locals:
         assert isinstance(local, Node)
@@ -143,11 +143,7 @@ def log_like_disk(node: Node) -> tuple[Any, ...]:
 @pytest.mark.slow
 def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = changed(
-        "three-voters-elect",
-        bounds__max_epoch=1,
-        network__capacity=2,
-        budgets__timers=2,
-        check__goals=[],
+        "three-voters-elect", bounds__max_epoch=1, network__capacity=2, budgets__timers=2, check__goals=[]
     )
     _, reduced = explore_naively(build(scenario))
     monkeypatch.setattr(reductions, "without_unread_fields", _keep)
@@ -238,16 +234,3 @@ def test_idle_answers_change_nothing(changes: dict[str, Any]) -> None:
     assert {_with_requests_for_idle_answers(state) for state in every} == {
         _with_requests_for_idle_answers(state) for state in fewer
     }
-
-
-@pytest.mark.slow
-def test_threads_do_not_change_the_answer() -> None:
-    system = build(changed("three-voters-elect", network__capacity=2, check__goals=[]))
-    one, two = (explore(system, threads=threads, limits=Limits(max_depth=30)) for threads in (1, 2))
-    assert (one.verdict, one.distinct, one.generated, one.levels, one.constrained) == (
-        two.verdict,
-        two.distinct,
-        two.generated,
-        two.levels,
-        two.constrained,
-    )

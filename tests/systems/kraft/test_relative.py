@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraftcheck.checking.run import check
-from kraftcheck.cli.main import main
 from kraftcheck.engine.graph import Graph, collect_graph
 from kraftcheck.engine.representatives import real_path
 from kraftcheck.engine.steps import initial_states, steps
@@ -27,12 +26,12 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.rebuilding import changed as with_numbers
 from kraftcheck.systems.kraft.relative import Relative, relative_epochs
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.systems.scenario import from_data, shipped
+from kraftcheck.systems.scenario import shipped
 from kraftcheck.traces import build_lasso, with_room
 from kraftcheck.traces.json_form import dumps, loads
 from kraftcheck.traces.program import source
 from kraftcheck.traces.replay import replay
-from tests.systems.kraft.small import changed
+from tests.systems.kraft.small import alone, changed
 
 #: Of every kind of scenario that goes with relative epochs one.
 SCENARIOS = (
@@ -52,14 +51,12 @@ SCENARIOS = (
 @cache
 def unbounded(name: str) -> tuple[KRaftSystem, Relative]:
     """The system of a scenario without a bound on epochs, and what stands for its states."""
-    system = build(shipped()[name])
-    system.judge_nothing()
-    system = system.bounded(1000)
+    system = build(shipped()[name]).unjudged().bounded(1000)
     return system, relative_epochs(system)
 
 
 def successors(system: KRaftSystem, represent: Relative, state: GlobalState) -> list[tuple[Any, ...]]:
-    """What may be done in ``state``, by whom, how often, and what stands for the state that it leads to."""
+    """The possible actions in ``state``, with their components and the representatives of their targets."""
     return sorted(
         (
             step.path.kind,
@@ -93,8 +90,7 @@ def test_representatives_take_the_same_steps(name: str, seed: int, length: int) 
 
 def test_the_graph_is_that_of_the_naive_search() -> None:
     scenario = changed("leader-always-recoverable", bounds__max_epoch=2, check__goals=[])
-    system = build(scenario, absorbs=True)
-    system.judge_nothing()
+    system = build(scenario, absorbs=True).unjudged()
     represent = relative_epochs(system)
     first = represent(initial_states(system)[0])
     known, todo, edges = {first}, [first], set()
@@ -178,12 +174,6 @@ def test_what_holds_for_any_number_of_elections(name: str, states: int) -> None:
 
 
 @pytest.mark.slow
-def test_without_symmetry_epochs_stay_relative(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "split-votes", "--no-symmetry", "--threads", "1"]) == 0
-    assert "by a cycle of" in capsys.readouterr().out
-
-
-@pytest.mark.slow
 def test_a_trace_that_needs_a_larger_bound_has_it() -> None:
     scenario = shipped()["split-votes"]
     (judged,) = check(scenario).judged
@@ -218,33 +208,18 @@ def test_states_that_are_not_alike_are_found_out(monkeypatch: pytest.MonkeyPatch
         check(shipped()["split-votes"])
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"budgets__snapshots": 1}, {"budgets__wipes": 1}, {"budgets__ticks": 1}, {"check__eventually": []}],
-)
-def test_what_relative_epochs_do_not_go_with_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="reduction\\.epochs"):
-        build(changed("split-votes", **changes))
-
-
 @pytest.mark.slow
 def test_who_loses_records_in_a_crash_may_get_them_again_one_by_one() -> None:
     """An observer that has not flushed its log may come to lack a part of it: no batch can be left out."""
     wanted = {"property": "LeaderEventuallyElected", "goal": "a-leader"}
-    scenario = from_data(
-        {
-            "name": "observer-loses-power",
-            "about": "A voter, an observer, and a crash.",
-            "replicas": {"voters": [1], "observers": [2]},
-            "network": {"capacity": 8, "forgotten": "lost"},
-            "environment": {"discovery": True},
-            "budgets": {"crashes": 1, "appends": 1},
-            "bounds": {"max-epoch": 2},
-            "reduction": {"epochs": "relative"},
-            "check": {"only": ["NoFatal"], "eventually": [wanted]},
-            "expect": {"verdict": "holds"},
-        },
-        "test",
+    scenario = alone(
+        replicas={"voters": [1], "observers": [2]},
+        network={"capacity": 8, "forgotten": "lost"},
+        environment={"discovery": True},
+        budgets={"crashes": 1, "appends": 1},
+        bounds={"max-epoch": 2},
+        reduction={"epochs": "relative"},
+        check={"only": ["NoFatal"], "eventually": [wanted]},
     )
     (judged,) = check(scenario).judged
     assert judged.holds and judged.closed

@@ -1,4 +1,4 @@
-"""What a step names as its reasons are rules of the protocol variant in which it happens."""
+"""The rules that a step names belong to the protocol variant in which it happens."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from kraftcheck import spec
 from kraftcheck.checking.run import check
 from kraftcheck.reference.protocol import PRESETS, Protocol
-from kraftcheck.systems.kraft import node
-from kraftcheck.systems.kraft.wiring import Wiring
+from kraftcheck.systems.kraft.host import Host
+from kraftcheck.systems.kraft.node import Execution
 from kraftcheck.systems.scenario import Scenario, shipped
-from kraftcheck.systems.variants import choices
+from kraftcheck.systems.switches import choices
 from tests.systems.kraft.small import changed
 
 RULES = spec.load().rules
@@ -31,14 +31,14 @@ def strangers(fired: dict[Protocol, set[str]]) -> set[tuple[str, str]]:
 def fired_in(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> dict[Protocol, set[str]]:
     """The rules that decided a step of the scenario, by the protocol of the replica."""
     fired: dict[Protocol, set[str]] = {}
-    poll_on = node._poll_on
+    poll_on = Host._poll_on
 
-    def noting(wiring: Wiring, protocol: Protocol, *arguments: Any, **named: Any) -> node.Execution:
-        execution = poll_on(wiring, protocol, *arguments, **named)
-        fired.setdefault(protocol, set()).update(execution.rules)
+    def noting(host: Host, *arguments: Any) -> Execution:
+        execution = poll_on(host, *arguments)
+        fired.setdefault(host.protocol, set()).update(execution.rules)
         return execution
 
-    monkeypatch.setattr(node, "_poll_on", noting)
+    monkeypatch.setattr(Host, "_poll_on", noting)
     check(scenario, threads=1)
     return fired
 

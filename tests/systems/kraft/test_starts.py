@@ -8,17 +8,16 @@ import pytest
 
 from kraftcheck.checking.run import check
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.scenario import Scenario, from_data
+from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import build as build_trace
 from kraftcheck.traces.json_form import dumps, loads
 from kraftcheck.traces.replay import replay
-from tests.systems.kraft.small import changed
+from tests.systems.kraft.small import alone, changed
 
 
 def _alone(**changes: Any) -> Scenario:
+    """One voter that loses power, without appends."""
     data: dict[str, Any] = {
-        "name": "alone",
-        "about": "One voter that loses power, without appends.",
         "replicas": {"voters": [1]},
         "network": {"capacity": 2},
         "budgets": {"crashes": 2},
@@ -26,12 +25,12 @@ def _alone(**changes: Any) -> Scenario:
         "environment": {"write-back": True},
         "expect": {"verdict": "violated", "violates": ["StateMachineSafety"]},
     }
-    return from_data({**data, **changes}, "alone")
+    return alone(**{**data, **changes})
 
 
 @pytest.mark.parametrize("replicas", [{"voters": [1]}, {"voters": [1], "initial-leader": 1}])
 def test_a_start_that_loses_power_is_found_told_and_replayed(replicas: dict[str, Any]) -> None:
-    """Where the process runs already, it takes a crash, and another one within the start that follows."""
+    """A process that runs already needs a crash, and another one within the start that follows."""
     scenario = _alone(replicas=replicas)
     result = check(scenario)
     assert result.as_expected, result.differences

@@ -1,4 +1,4 @@
-"""What is judged of UpdateRaftVoter, of late answers, and of what a new voter really holds."""
+"""Properties of UpdateRaftVoter, of late answers, and of the records that a new voter really holds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from kraftcheck.reference.messages import ApiVersionsResponse, UpdateRaftVoterRe
 from kraftcheck.reference.protocol import KAFKA, KIP853, Protocol
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, voter_set
-from kraftcheck.systems.kraft import names, voter_checks
+from kraftcheck.systems.kraft import voter_checks
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.checks import leader_violations
 from kraftcheck.systems.kraft.history import History, record
+from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.invariants import added_voter_holds_epoch
 from kraftcheck.systems.kraft.labels import Refused
 from kraftcheck.systems.kraft.membership import Origin
-from kraftcheck.systems.kraft.node import Execution, Node, execute
+from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.scenario import shipped
 
@@ -35,7 +36,7 @@ def _leader(name: str = "moved-voter-is-known") -> Node:
 def _update(leader: Replica, epoch: int = 1) -> tuple[RequestReceived, Execution]:
     key = ReplicaKey(2, "d2")
     event = RequestReceived(key.id, UpdateRaftVoterRequest(epoch, key, _ELSEWHERE, 0, 1))
-    return event, execute(Wiring(), KAFKA, leader, event)
+    return event, Host(Wiring(), KAFKA, leader).execute(leader, event)
 
 
 def _judged(node: Node, event: RequestReceived, execution: Execution) -> set[str]:
@@ -51,7 +52,7 @@ def test_an_accepted_update_is_appended() -> None:
     event, execution = _update(node.replica)
     assert _judged(node, event, execution) == set()
     silent = tuple(each for each in execution.effects if not isinstance(each, AppendBatch))
-    assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, effects=silent))
+    assert "VoterChangeIsAsAsked" in _judged(node, event, replace(execution, effects=silent))
 
 
 @pytest.mark.parametrize("moved", [True, False])
@@ -64,7 +65,7 @@ def test_no_voter_asks_for_the_entry_that_it_has(moved: bool) -> None:
     asked = UpdateRaftVoterRequest(1, entry.key, entry.endpoints, entry.min_kraft_version, 1)
     sent = Execution((Poll(),), (Send(1, asked),), (), voter)
     found = {*voter_checks.violations(KAFKA, voter, Poll(), sent, node)}
-    assert found == (set() if moved else {names.CHANGE_AS_ASKED})
+    assert found == (set() if moved else {"VoterChangeIsAsAsked"})
 
 
 @pytest.mark.slow
@@ -89,7 +90,7 @@ def test_the_new_entry_is_the_one_that_was_told(part: str) -> None:
     records = (KRaftVersion(1),) if part == "with-version" else ()
     batch = replace(appended.batch, records=(*records, Voters(voter_set(changed))))
     effects = (*execution.effects[:number], AppendBatch(batch), *execution.effects[number + 1 :])
-    assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, effects=effects))
+    assert "VoterChangeIsAsAsked" in _judged(node, event, replace(execution, effects=effects))
 
 
 @pytest.mark.slow
@@ -102,8 +103,8 @@ def test_a_refused_update_leaves_no_trace_and_keeps_nobody_in_office() -> None:
     assert _judged(node, event, execution) == set()
     noted = (Voter(ReplicaKey(2, "d2"), _ELSEWHERE, 0, 1),)
     roles = {
-        names.CHANGE_AS_ASKED: replace(leader.role, reported=noted),
-        names.CHECK_QUORUM_NEEDS_MAJORITY: replace(leader.role, contacts=(2,)),
+        "VoterChangeIsAsAsked": replace(leader.role, reported=noted),
+        "CheckQuorumNeedsMajority": replace(leader.role, contacts=(2,)),
     }
     for name, role in roles.items():
         assert _judged(node, event, replace(execution, replica=replace(leader, role=role))) == {name}
@@ -117,7 +118,7 @@ def test_a_description_of_a_static_voter_is_noted_beside_the_others() -> None:
     role = execution.replica.role
     assert isinstance(role, Leader) and len(role.reported) == 1
     forgotten = replace(execution.replica, role=replace(role, reported=()))
-    assert names.CHANGE_AS_ASKED in _judged(node, event, replace(execution, replica=forgotten))
+    assert "VoterChangeIsAsAsked" in _judged(node, event, replace(execution, replica=forgotten))
 
 
 def test_an_addition_is_never_told_that_there_is_no_such_voter() -> None:
@@ -125,7 +126,7 @@ def test_an_addition_is_never_told_that_there_is_no_such_voter() -> None:
     two = Origin(voter_set(Voter(ReplicaKey(id, f"d{id}")) for id in (1, 2)), 1)
     three = ReplicaKey(3, "d3")
     assert record(History(origin=two), Refused(three, True, False)).violations == (
-        names.REFUSAL_TELLS_COMMITTED_SET,
+        "RefusalTellsCommittedSet",
     )
     assert not record(History(origin=two), Refused(three, False, False)).violations
 
@@ -163,4 +164,4 @@ def test_what_an_addition_may_name_twice(protocol: Protocol, key: ReplicaKey, vi
     event = ResponseReceived(key.id, ApiVersionsResponse((0, 1)))
     execution = Execution((event,), (AppendBatch(batch),), (), asking)
     found = {*voter_checks.violations(protocol, asking, event, execution, node)}
-    assert (names.CHANGE_AS_ASKED in found) == violated
+    assert ("VoterChangeIsAsAsked" in found) == violated

@@ -25,17 +25,16 @@ from kraftcheck.evidence.recordings.properties.step import (
 from kraftcheck.evidence.recordings.recording import Event, Recording, StepEvent
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import names
 
 #: The recorder's own checks: one leader in an epoch, and committed records that never change.
 WATCHED = frozenset(
     {
-        names.SINGLE_LEADER,
-        names.SINGLE_KNOWN_LEADER,
-        names.RECORD_IDENTITY,
-        names.LEADER_COMPLETENESS,
-        names.STATE_MACHINE_SAFETY,
-        names.NO_TRUNCATION_BELOW_HIGH_WATERMARK,
+        "SingleLeaderPerEpoch",
+        "SingleKnownLeaderPerEpoch",
+        "RecordIdentity",
+        "LeaderCompleteness",
+        "StateMachineSafety",
+        "NoTruncationBelowHighWatermark",
     }
 )
 
@@ -49,10 +48,10 @@ def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
     except RecursionError:
         raise InputError(f"{recording.name}: a value in the trace is nested too deeply.") from None
     goals = {
-        names.GOAL_LEADER_ELECTED: bool(run.led),
-        names.GOAL_COMMITTED: run.committed.log is not run.committed.root,
-        names.GOAL_VALUE_COMMITTED: run.committed.value_committed,
-        names.GOAL_TRUNCATED: run.logs.truncated,
+        "GoalLeaderElected": bool(run.led),
+        "GoalRecordCommitted": run.committed.log is not run.committed.root,
+        "GoalValueCommitted": run.committed.value_committed,
+        "GoalDivergenceTruncated": run.logs.truncated,
     }
     return Judgement(run.findings.found, goals, _unexplained(recording, run.findings.found))
 
@@ -210,7 +209,7 @@ def _judge_committed(step: Step) -> None:
         if known > (before.high_watermark or 0):
             if known > replica.log.end:
                 evidence = f"has the high watermark {known}, its log ends at {replica.log.end}"
-                step.violates(names.STATE_MACHINE_SAFETY, evidence)
+                step.violates("StateMachineSafety", evidence)
             _judge_high_watermark(step, before._replace(high_watermark=known, end=replica.log.end))
     for callback in step.event.line.callbacks:
         _judge_callback(step, callback)
@@ -230,7 +229,7 @@ def _judge_callback(step: Step, callback: lines.Callback) -> None:
         known = step.replica.known_high_watermark
         if step.after is not None and known <= callback.last:
             evidence = f"applies offset {callback.last}, its high watermark is {known}"
-            step.violates(names.STATE_MACHINE_SAFETY, evidence)
+            step.violates("StateMachineSafety", evidence)
         values = [] if callback.values is UNSET else callback.values
         committed.applied(step.replica, callback.base, callback.epoch, values, step.report)
 

@@ -18,7 +18,6 @@ from kraftcheck.evidence.history.transitions import (
 from kraftcheck.evidence.history.votes import check_log, check_pre_vote
 from kraftcheck.evidence.recordings.lines import EndLine, StartLine
 from kraftcheck.evidence.recordings.properties.step import Step, ballot, is_granted, stored
-from kraftcheck.systems.kraft import names
 
 #: The steps of a quorum of one in a single poll: it needs no answer.
 _ALONE = frozenset((role, "Leader") for role in ("Unattached", "Prospective", "Candidate", "Resigned"))
@@ -31,7 +30,7 @@ def find_file(step: Step) -> None:
     replica, found = step.replica, step.event.shown["persisted"]
     if found != replica.file_shown:
         evidence = f"finds the quorum-state file {found}, the last state written is {replica.file_shown}"
-        step.violates(names.QUORUM_STATE_IS_ATOMIC, evidence)
+        step.violates("QuorumStateIsAtomic", evidence)
         replica.memory.forget()
     if line.found is not None:
         replica.file, replica.file_shown = stored(line.found), found
@@ -58,10 +57,10 @@ def judge_state(step: Step) -> None:
         evidence = (
             f"is in epoch {after.epoch}, its quorum-state file in {'none' if file is None else file.epoch}"
         )
-        step.violates(names.EPOCH_MONOTONE, evidence)
+        step.violates("EpochMonotone", evidence)
     if after.last_epoch > after.epoch:
         evidence = f"has records of epoch {after.last_epoch} in epoch {after.epoch}"
-        step.violates(names.LOG_EPOCHS_MONOTONE, evidence)
+        step.violates("LogEpochsMonotone", evidence)
     step.replica.memory.observe(after, step.event, step.report)
     step.knows_leader(after.epoch, after.leader)
     if after.role == "Leader" and not (before is not None and before[:2] == after[:2]):
@@ -77,7 +76,7 @@ def _judge_end(step: Step) -> None:
     if isinstance(line, EndLine) and line.reason == "fatal":
         cause = (line.exception or "an exception").partition("\n")[0]
         role = "at its start" if step.before is None else f"as {step.before.role}"
-        step.violates(names.NO_FATAL, f"the process ends {role}: {cause}")
+        step.violates("NoFatal", f"the process ends {role}: {cause}")
 
 
 def _judge_elected(step: Step, epoch: int) -> None:
@@ -87,12 +86,12 @@ def _judge_elected(step: Step, epoch: int) -> None:
         step.run.led[epoch] = key
     elif other != key:
         step.violates(
-            names.SINGLE_LEADER, f"becomes Leader of epoch {epoch}, which {other} has led before", other.id
+            "SingleLeaderPerEpoch", f"becomes Leader of epoch {epoch}, which {other} has led before", other.id
         )
     elif step.replica.memory.led is step.event:
         # Its memory of the epoch has begun anew since, after another epoch or a role that it must not have.
         evidence = f"becomes Leader of epoch {epoch}, which it has led before"
-        step.violates(names.EX_LEADER_NEVER_LEADS_AGAIN, evidence)
+        step.violates("NoReturnAfterLeading", evidence)
 
 
 def _judge_start(step: Step, after: WholeState) -> None:
@@ -110,7 +109,7 @@ def _judge_start(step: Step, after: WholeState) -> None:
             f"starts as Candidate of epoch {after.epoch}, whose leader {file.leader} is in its quorum-state "
             "file and a record of which is in its log"
         )
-        hazard = Violation(names.NO_FATAL, "", evidence, others=(file.leader,))
+        hazard = Violation("NoFatal", "", evidence, others=(file.leader,))
         step.run.findings.add(step.event, step.replica.id, hazard, hazard=True)
 
 
@@ -124,7 +123,7 @@ def _judge_change(step: Step, before: WholeState, after: WholeState) -> None:
         step.report(illegal(tables, before.role, after, growth, None))
     elif before.role == "Resigned" and growth <= 0 and not alone:
         evidence = f"goes from Resigned of epoch {before.epoch} to {after.role} of epoch {after.epoch}"
-        step.violates(names.RESIGNED_LEAVES_ITS_EPOCH, evidence)
+        step.violates("ResignedLeavesItsEpoch", evidence)
 
 
 def _is_only_voter(step: Step, view: WholeState) -> bool:
@@ -157,7 +156,7 @@ def change_voters(step: Step, old: tuple[Key, ...] | None, link: Link) -> None:
         old = () if before is None else before.voters
     check_step(frozenset(old), frozenset(new), None, step.report)
     if old and not new:
-        step.violates(names.VOTER_SET_NOT_EMPTY, f"appends an empty voter set at offset {link.base}")
+        step.violates("VoterSetNotEmpty", f"appends an empty voter set at offset {link.base}")
     same = len(old) == len(new) and all(any(one.matches(other) for other in old) for one in new)
     if same:
         return
@@ -167,10 +166,10 @@ def change_voters(step: Step, old: tuple[Key, ...] | None, link: Link) -> None:
             f"appends a voter set at offset {link.base} before a record of its epoch {link.epoch} is "
             "committed"
         )
-        step.violates(names.CHANGE_NEEDS_COMMIT, evidence)
+        step.violates("VoterChangeNeedsOwnEpochCommit", evidence)
     if before is not None and before.kraft_version < 1:
         evidence = f"appends another voter set under kraft.version {before.kraft_version}"
-        step.violates(names.KRAFT_VERSION_MONOTONE, evidence)
+        step.violates("KRaftVersionMonotone", evidence)
 
 
 def judge_voters(step: Step, after: WholeState) -> None:
@@ -189,7 +188,7 @@ def judge_voters(step: Step, after: WholeState) -> None:
             committed = max(view.high_watermark or 0 for view in (before or after, after))
             if committed <= offset:
                 evidence = f"answers {api} with success, its voter set at offset {offset} is not committed"
-                step.violates(names.CHANGE_ACKNOWLEDGED_WHEN_COMMITTED, evidence)
+                step.violates("VoterChangeAcknowledgedWhenCommitted", evidence)
 
 
 # Votes and pre-votes.
@@ -201,12 +200,12 @@ def judge_sent(step: Step) -> None:
         asked = ballot(message)
         if asked is not None and not asked.pre_vote:
             step.replica.memory.voted_for(step.replica.key, asked.epoch, step.event, step.report)
-            _judge_stored(step, asked, names.SELF_VOTE_SURVIVES, "asks for votes")
+            _judge_stored(step, asked, "SelfVoteSurvivesRestart", "asks for votes")
     for message, request in step.messages("Vote", requests=False):
         asked = ballot(request)
         if asked is not None and not asked.pre_vote and is_granted(message):
             step.replica.memory.voted_for(asked.candidate, asked.epoch, step.event, step.report)
-            _judge_stored(step, asked, names.VOTED_ONCE, "grants its vote")
+            _judge_stored(step, asked, "VotedOncePerEpoch", "grants its vote")
 
 
 def _judge_stored(step: Step, asked: VoteAnswer, name: str, what: str) -> None:
@@ -226,10 +225,10 @@ def judge_epoch(step: Step) -> None:
         asked = [ballot(message) for message, _ in step.messages("Vote", requests=True)]
         if any(one is not None and one.pre_vote for one in (handled, *asked)):
             evidence = f"goes to epoch {after.epoch}, which no node had before, with a pre-vote"
-            step.violates(names.PRE_VOTE_CREATES_NO_EPOCH, evidence)
+            step.violates("PreVoteCreatesNoEpoch", evidence)
     if before is not None and after.role == "Prospective" != before.role and after.epoch != before.epoch:
         evidence = f"becomes Prospective and goes from epoch {before.epoch} to {after.epoch}"
-        step.violates(names.PRE_VOTE_CREATES_NO_EPOCH, evidence)
+        step.violates("PreVoteCreatesNoEpoch", evidence)
     run.largest_epoch = max(run.largest_epoch, after.epoch)
 
 
@@ -251,7 +250,7 @@ def judge_answer(step: Step) -> None:
     if asked.voter is not None and asked.voter != own:
         kind = "pre-vote" if asked.pre_vote else "vote"
         evidence = f"grants a {kind} asked of directory {asked.voter}, and has directory {own}"
-        step.violates(names.WIPED_REPLICA_IS_ANOTHER, evidence, asked.candidate.id)
+        step.violates("WipedReplicaIsAnother", evidence, asked.candidate.id)
 
 
 def _judge_effects(step: Step, before: WholeState, asked: VoteAnswer) -> None:
@@ -260,7 +259,7 @@ def _judge_effects(step: Step, before: WholeState, asked: VoteAnswer) -> None:
     changed += [] if step.after is None else _changed_fields(before, step.after)
     if changed:
         evidence = f"grants {asked.candidate.id} a pre-vote and changes {', '.join(changed)}"
-        step.violates(names.PRE_VOTE_HAS_NO_EFFECT, evidence, asked.candidate.id)
+        step.violates("PreVoteGrantHasNoEffect", evidence, asked.candidate.id)
 
 
 def _changed_fields(before: WholeState, after: WholeState) -> list[str]:

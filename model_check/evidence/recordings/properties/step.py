@@ -25,7 +25,6 @@ from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, r
 from kraftcheck.evidence.recordings.wire_types import ZERO_UUID, RecordBatch
 from kraftcheck.reference.log import Voters
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import names
 
 
 class Findings:
@@ -166,7 +165,7 @@ class Step:
         if begins and first is not None and first.node == self.replica.id and first.value != leader:
             # Its memory begins anew: after another epoch that it must not have, or on another disk.
             evidence = f"takes {leader} for the leader of epoch {epoch}, which it knew to be {first.value}"
-            self.violates(names.SINGLE_KNOWN_LEADER, evidence)
+            self.violates("SingleKnownLeaderPerEpoch", evidence)
 
     def messages(self, api: str, *, requests: bool) -> Iterator[tuple[Message, Message | None]]:
         """The messages that the step sent, each with the request that it answers."""

@@ -11,21 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from kraftcheck.reference import messages
-from kraftcheck.reference.events import (
-    Append,
-    BackoffExpired,
-    CreateSnapshot,
-    Event,
-    FetchWaitExpired,
-    Poll,
-    RequestReceived,
-    RequestTimedOut,
-    Resign,
-    ResponseReceived,
-    Shutdown,
-    UpgradeKRaftVersion,
-)
+from kraftcheck.reference import events, messages
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import Message, Request
 from kraftcheck.reference.replica import Replica
@@ -101,163 +87,124 @@ def _tells_leader(fields: Mapping[str, Any]) -> bool:
     return _succeeds(fields) or fields["leader"] is not None
 
 
-# The words of messages, in the order in which they are printed.
+# The words.
 
-_EPOCH = Word("epoch", default=_own_epoch, always=True)
-_CLUSTER, _PARTITION = Word("cluster", ("cluster_id",)), Word("partition")
-_TO = Word("to", ("voter",), default=None)
-_VOTER = Word("voter", default=ReplicaKey(-1), always=True)
-_ERROR, _TOP_ERROR = Word("error", ("partition_error",)), Word("top-error", ("error",))
-_ONLY_ERROR = Word("error")
-_LISTENS = Word("endpoints", ("leader_endpoints",), default=_listens("leader"))
-_ANSWER = (_EPOCH, Word("leader"), _LISTENS, _ERROR, _TOP_ERROR)
-_FETCHED = (_EPOCH, Word("leader", default=_followed_sender), _LISTENS, _ERROR, _TOP_ERROR)
-_HIGH_WATERMARK = Word("hw", ("high_watermark",), default=None)
 _DESCRIPTIONS = listed(
     one_word("a replica and three numbers", _read_description, _description, "descriptions of replicas"),
     commas=True,
     example="2:5:1000:-",
 )
-
-
-def _from(field: str) -> Word:
-    return Word("from", (field,))
-
-
-def _count(key: str) -> Word:
-    return Word(key, default=0, always=True)
-
-
-_WORDS: Mapping[type, tuple[Word, ...]] = {
-    messages.VoteRequest: (
-        _from("candidate"),
-        _EPOCH,
+#: By key the words whose field has another name, or of which the type of the field does not say everything.
+_WORDS: Mapping[str, Word] = {
+    word.key: word
+    for word in (
+        Word("epoch", default=_own_epoch, always=True),
         Word("last", ("end_offset", "last_epoch"), LAST, default=(0, 0), always=True),
-        Word("pre-vote", default=False),
-        _TO,
-        _CLUSTER,
-        _PARTITION,
-    ),
-    messages.BeginQuorumEpochRequest: (_from("leader"), _EPOCH, _LISTENS, _TO, _CLUSTER, _PARTITION),
-    messages.EndQuorumEpochRequest: (
-        _from("leader"),
-        _EPOCH,
-        Word("endpoints", ("leader_endpoints",)),
+        Word("to", ("voter",), default=None),
+        Word("voter", default=ReplicaKey(-1), always=True),
+        Word("endpoints", ("leader_endpoints",), default=_listens("leader")),
         Word("successors", ("preferred_successors",), default=()),
-        _CLUSTER,
-        _PARTITION,
-    ),
-    messages.FetchRequest: (
-        _from("replica"),
-        _EPOCH,
-        _count("offset"),
-        _count("last-epoch"),
-        _HIGH_WATERMARK,
+        Word("pre-vote", default=False),
+        Word("offset", default=0, always=True),
+        Word("last-epoch", default=0, always=True),
+        Word("position", default=0, always=True),
+        Word("hw", ("high_watermark",), default=None),
         Word("max-wait", ("max_wait_ms",), default=500),
-        _CLUSTER,
-        _PARTITION,
-    ),
-    messages.FetchSnapshotRequest: (
-        _from("replica"),
-        _EPOCH,
-        Word("snapshot", default=SnapshotId(0, 0), always=True),
-        _count("position"),
         Word("max-bytes", default=1048576),
-        _CLUSTER,
-        _PARTITION,
-    ),
-    messages.AddRaftVoterRequest: (
-        _VOTER,
-        Word("endpoints", default=_listens("voter")),
         Word("timeout", ("timeout_ms",)),
         Word("ack-when-appended", ("ack_when_committed",), switch(inverted=True)),
-        _CLUSTER,
-    ),
-    messages.RemoveRaftVoterRequest: (_VOTER, _CLUSTER),
-    messages.UpdateRaftVoterRequest: (
-        _from("voter"),
-        _EPOCH,
         Word("kraft", ("min_kraft_version", "max_kraft_version"), KRAFT_RANGE, default=(0, 1), always=True),
-        Word("endpoints", default=_listens("voter")),
-        _CLUSTER,
-    ),
-    messages.ApiVersionsRequest: (),
-    messages.DescribeQuorumRequest: (_PARTITION,),
-    messages.AlterQuorumRequest: (Word("target", default=None), _CLUSTER),
-    messages.FindQuorumRequest: (_from("replica"), Word("endpoints", default=_listens("replica"))),
-    messages.VoteResponse: (*_ANSWER, Word("granted"), Word("pre-vote", syntax=optional(switch()))),
-    messages.BeginQuorumEpochResponse: _ANSWER,
-    messages.EndQuorumEpochResponse: _ANSWER,
-    messages.FetchResponse: (
-        *_FETCHED,
-        _HIGH_WATERMARK,
         Word("records", ("batches",), short_log.RECORDS),
-        Word("diverging"),
         Word("log-start", ("log_start_offset",)),
-        Word("snapshot"),
-    ),
-    messages.FetchSnapshotResponse: (
-        *_FETCHED,
-        Word("snapshot"),
-        Word("position"),
-        Word("length"),
-        Word("size"),
-    ),
-    messages.AddRaftVoterResponse: (_ONLY_ERROR,),
-    messages.RemoveRaftVoterResponse: (_ONLY_ERROR,),
-    messages.UpdateRaftVoterResponse: _ANSWER,
+        Word("cluster", ("cluster_id",)),
+        Word("error", ("partition_error",)),
+        Word("top-error", ("error",)),
+        Word("at", ("id",), default=SnapshotId(0, 0), always=True),
+        Word("values", is_first=True),
+        Word("version", syntax=KRAFT_VERSION, default=1, always=True),
+    )
+}
+_RETURNED = "epoch leader endpoints error top-error"
+#: The words of each class in the order in which they are printed; ``key=field`` where the field is another.
+_OF_MESSAGES: Mapping[type, str] = {
+    messages.VoteRequest: "from=candidate epoch last pre-vote to cluster partition",
+    messages.BeginQuorumEpochRequest: "from=leader epoch endpoints to cluster partition",
+    messages.EndQuorumEpochRequest: "from=leader epoch endpoints successors cluster partition",
+    messages.FetchRequest: "from=replica epoch offset last-epoch hw max-wait cluster partition",
+    messages.FetchSnapshotRequest: "from=replica epoch snapshot position max-bytes cluster partition",
+    messages.AddRaftVoterRequest: "voter endpoints=endpoints timeout ack-when-appended cluster",
+    messages.RemoveRaftVoterRequest: "voter cluster",
+    messages.UpdateRaftVoterRequest: "from=voter epoch kraft endpoints=endpoints cluster",
+    messages.ApiVersionsRequest: "",
+    messages.DescribeQuorumRequest: "partition",
+    messages.AlterQuorumRequest: "target cluster",
+    messages.FindQuorumRequest: "from=replica endpoints=endpoints",
+    messages.VoteResponse: f"{_RETURNED} granted pre-vote",
+    messages.BeginQuorumEpochResponse: _RETURNED,
+    messages.EndQuorumEpochResponse: _RETURNED,
+    messages.FetchResponse: f"{_RETURNED} hw records diverging log-start snapshot",
+    messages.FetchSnapshotResponse: f"{_RETURNED} snapshot position length size",
+    messages.AddRaftVoterResponse: "error=error",
+    messages.RemoveRaftVoterResponse: "error=error",
+    messages.UpdateRaftVoterResponse: _RETURNED,
+    messages.ApiVersionsResponse: "kraft error=error",
+    messages.DescribeQuorumResponse: "error top-error epoch leader hw voters observers",
+    messages.AlterQuorumResponse: "error=error",
+    messages.FindQuorumResponse: "epoch leader endpoints voters target error top-error",
+}
+_OF_EVENTS: Mapping[str, tuple[type, str]] = {
+    "poll": (events.Poll, "expired discovery now"),
+    "timeout": (events.RequestTimedOut, "node"),
+    "backoff-expired": (events.BackoffExpired, "node"),
+    "fetch-wait-expired": (events.FetchWaitExpired, "from=source correlation"),
+    "append": (events.Append, "values epoch"),
+    "resign": (events.Resign, "epoch"),
+    "upgrade-kraft-version": (events.UpgradeKRaftVersion, "epoch version"),
+    "create-snapshot": (events.CreateSnapshot, "at size values delete-prefix"),
+    "shutdown": (events.Shutdown, ""),
+}
+_FOLLOWED = Word("leader", default=_followed_sender)
+#: Words that are others in single classes.
+_OWN_WORDS: Mapping[type, tuple[Word, ...]] = {
+    messages.EndQuorumEpochRequest: (Word("endpoints", ("leader_endpoints",)),),
+    messages.FetchSnapshotRequest: (Word("snapshot", default=SnapshotId(0, 0), always=True),),
+    messages.AddRaftVoterRequest: (Word("endpoints", default=_listens("voter")),),
+    messages.UpdateRaftVoterRequest: (Word("endpoints", default=_listens("voter")),),
+    messages.AlterQuorumRequest: (Word("target", default=None),),
+    messages.FindQuorumRequest: (Word("endpoints", default=_listens("replica")),),
+    messages.VoteResponse: (Word("pre-vote", syntax=optional(switch())),),
+    messages.FetchResponse: (_FOLLOWED,),
+    messages.FetchSnapshotResponse: (_FOLLOWED, Word("position")),
     messages.ApiVersionsResponse: (
         Word("kraft", ("kraft_versions",), optional(KRAFT_RANGE), default=(0, 1), always=True),
-        _ONLY_ERROR,
     ),
     messages.DescribeQuorumResponse: (
-        _ERROR,
-        _TOP_ERROR,
         Word("epoch", always=_tells_leader),
         Word("leader", always=_tells_leader),
         Word("hw", ("high_watermark",), always=_succeeds),
         Word("voters", syntax=_DESCRIPTIONS, always=_succeeds),
         Word("observers", syntax=_DESCRIPTIONS, always=_succeeds),
     ),
-    messages.AlterQuorumResponse: (_ONLY_ERROR,),
-    messages.FindQuorumResponse: (
-        _EPOCH,
-        Word("leader"),
-        _LISTENS,
-        Word("voters", syntax=VOTERS),
-        Word("target"),
-        _ERROR,
-        _TOP_ERROR,
-    ),
+    messages.FindQuorumResponse: (Word("voters", syntax=VOTERS),),
+    events.CreateSnapshot: (Word("size", syntax=number(1, INT64, "455"), always=True), Word("values")),
 }
-_LOCAL: Mapping[str, tuple[type, tuple[Word, ...]]] = {
-    "poll": (Poll, (Word("expired"), Word("discovery"), Word("now"))),
-    "timeout": (RequestTimedOut, (Word("node"),)),
-    "backoff-expired": (BackoffExpired, (Word("node"),)),
-    "fetch-wait-expired": (FetchWaitExpired, (_from("source"), Word("correlation"))),
-    "append": (Append, (Word("values", is_first=True), _EPOCH)),
-    "resign": (Resign, (_EPOCH,)),
-    "upgrade-kraft-version": (
-        UpgradeKRaftVersion,
-        (_EPOCH, Word("version", syntax=KRAFT_VERSION, default=1, always=True)),
-    ),
-    "create-snapshot": (
-        CreateSnapshot,
-        (
-            Word("at", ("id",), default=SnapshotId(0, 0), always=True),
-            Word("size", syntax=number(1, INT64, "455"), always=True),
-            Word("values"),
-            Word("delete-prefix"),
-        ),
-    ),
-    "shutdown": (Shutdown, ()),
-}
-_NAMES = {kind: name for name, (kind, _) in _LOCAL.items()}
-_MESSAGES: Mapping[str, type] = {name_of(kind): kind for kind in _WORDS}
-_FIELD_BY_FIELD = {name_of(kind): kind for kind in (RequestReceived, ResponseReceived)}
-_ARRIVAL = tuple(
-    form("", RequestReceived, STYLE, _from("source"), Word("correlation"), Word("now")).words.values()
-)
+
+
+def _form(name: str, kind: type, keys: str) -> Form:
+    """The form of a class with these words."""
+    own = {word.key: word for word in _OWN_WORDS.get(kind, ())}
+    words = []
+    for each in keys.split():
+        key, _, field = each.partition("=")
+        known = own.get(key) or (Word(key, (field,)) if field else _WORDS.get(key, Word(key)))
+        words.append(known)
+    return form(name, kind, STYLE, *words)
+
+
+_NAMES = {kind: name for name, (kind, _) in _OF_EVENTS.items()}
+_MESSAGES: Mapping[str, type] = {name_of(kind): kind for kind in _OF_MESSAGES}
+_FIELD_BY_FIELD = {name_of(kind): kind for kind in (events.RequestReceived, events.ResponseReceived)}
+_ARRIVAL = tuple(_form("", events.RequestReceived, "from=source correlation now").words.values())
 
 
 def _sender(field: str) -> Callable[[Mapping[str, Any], Any], int]:
@@ -278,35 +225,35 @@ def _arriving(own: Form) -> Form:
     return Form(own.name, {**own.words, source.key: source, **arrival})
 
 
-_OWN: Mapping[type, Form] = {kind: form(name_of(kind), kind, STYLE, *words) for kind, words in _WORDS.items()}
+_OWN: Mapping[type, Form] = {kind: _form(name_of(kind), kind, keys) for kind, keys in _OF_MESSAGES.items()}
 FORMS: Mapping[str, Form] = {
     **{own.name: _arriving(own) for own in _OWN.values()},
-    **{name: form(name, kind, STYLE, *words) for name, (kind, words) in _LOCAL.items()},
+    **{name: _form(name, kind, keys) for name, (kind, keys) in _OF_EVENTS.items()},
 }
 
 
 # Reading.
 
 
-def parse_event(text: str, replica: Replica, what: str = "event") -> Event:
+def parse_event(text: str, replica: Replica, what: str = "event") -> events.Event:
     """The event that ``text`` describes, as it happens to ``replica``. Raises InputError, which names it as
     ``what``.
     """
     try:
         name, words = short_form.head_and_words(text, {**FORMS, **_FIELD_BY_FIELD}, EXAMPLE)
         if name in _FIELD_BY_FIELD:
-            event: Event = short_form.read_object(STYLE, _FIELD_BY_FIELD[name], words)
+            event: events.Event = short_form.read_object(STYLE, _FIELD_BY_FIELD[name], words)
             return event
         return _read(FORMS[name], words, replica)
     except Mismatch as error:
         raise error.error(what) from None
 
 
-def _read(wanted: Form, words: list[str], replica: Replica) -> Event:
+def _read(wanted: Form, words: list[str], replica: Replica) -> events.Event:
     given = read_words(wanted, words)
     fields = Fields(wanted, given, About(replica, given.get("source"))).all()
-    if wanted.name in _LOCAL:
-        event: Event = _LOCAL[wanted.name][0](**fields)
+    if wanted.name in _OF_EVENTS:
+        event: events.Event = _OF_EVENTS[wanted.name][0](**fields)
         return event
     arrival = {name: fields.pop(name) for name in ("source", "correlation", "now")}
     if isinstance(fields.get("batches"), short_log.Records):
@@ -314,31 +261,32 @@ def _read(wanted: Form, words: list[str], replica: Replica) -> Event:
         fields["batches"] = short_log.batches_after(replica.log, fields["batches"], openings)
     message = _MESSAGES[wanted.name](**fields)
     if isinstance(message, get_args(Request)):
-        return RequestReceived(request=message, **arrival)
-    return ResponseReceived(response=message, **arrival)
+        return events.RequestReceived(request=message, **arrival)
+    return events.ResponseReceived(response=message, **arrival)
 
 
 # Printing.
 
 
-def print_event(event: Event, replica: Replica) -> str:
+def print_event(event: events.Event, replica: Replica) -> str:
     """The short form of ``event`` as it happens to ``replica``: it parses back to the same event."""
     text = describe_event(event, replica)
     try:
         exact = (
-            not isinstance(event, RequestReceived | ResponseReceived) or parse_event(text, replica) == event
+            not isinstance(event, events.RequestReceived | events.ResponseReceived)
+            or parse_event(text, replica) == event
         )
     except InputError:
         exact = False
     return text if exact else short_form.describe(event, STYLE)
 
 
-def describe_event(event: Event, replica: Replica) -> str:
+def describe_event(event: events.Event, replica: Replica) -> str:
     """``event`` in short, without the contents of records and snapshots."""
-    if not isinstance(event, RequestReceived | ResponseReceived):
+    if not isinstance(event, events.RequestReceived | events.ResponseReceived):
         wanted = FORMS[_NAMES[type(event)]]
         return " ".join([wanted.name, *show_words(wanted, _fields(event), STYLE, About(replica))])
-    message = event.request if isinstance(event, RequestReceived) else event.response
+    message = event.request if isinstance(event, events.RequestReceived) else event.response
     wanted = FORMS[name_of(type(message))]
     words = show_words(wanted, {**_fields(message), **_fields(event)}, STYLE, About(replica, event.source))
     return " ".join([wanted.name, *words])

@@ -285,8 +285,8 @@ def _role(role: str, given: Given, replica: Replica) -> Role:
 def _leader(given: Given, replica: Replica) -> Leader:
     own = replica.log.end_offset if _has_written(given) else None
     known = {replica.id: own, **dict(given["progress"])}
-    told = (voter for voter, end in given["progress"] if end is not None)
-    acknowledged = {replica.id, *given["acked"], *told}
+    reported = (voter for voter, end in given["progress"] if end is not None)
+    acknowledged = {replica.id, *given["acked"], *reported}
     pending: Pending = given["pending"]
     values: tuple[Record, ...] = tuple(map(Value, pending.values))
     return Leader(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -82,6 +82,8 @@ KEY = one_word(
 )
 KEYS = listed(KEY, commas=True, example="1,2,3")
 IDS = listed(number(0, INT32), commas=True, example="1,2,3")
+#: ``1,2/dir``, or ``none``; and of numbers.
+print_keys, print_numbers = KEYS.show, IDS.show
 _ENDPOINT = one_word(
     "an endpoint",
     _endpoint,
@@ -151,16 +153,6 @@ STYLE = Style(
     },
     derived={Log: _derived},
 )
-
-
-def print_keys(keys: Iterable[ReplicaKey]) -> str:
-    """``1,2/dir``, or ``none``."""
-    return ",".join(map(print_key, keys)) or NONE
-
-
-def print_numbers(numbers: Iterable[int]) -> str:
-    """``1,2``, or ``none``."""
-    return ",".join(map(str, numbers)) or NONE
 
 
 def print_optional(number: int | None) -> str:

@@ -1,8 +1,8 @@
-"""The coverage targets that a step reaches, by kind and name; and all coverage targets."""
+"""The coverage targets of steps of replicas: actions, rules, transitions, messages, votes, error codes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import cast, get_args
 
@@ -13,18 +13,21 @@ from kraftcheck.reference.events import RequestReceived, Timer
 from kraftcheck.reference.messages import Request, Response, VoteRequest, VoteResponse
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.systems.citations import in_steps
+from kraftcheck.systems.coverage import (
+    ACTION,
+    ERROR,
+    GRANTED,
+    MESSAGE,
+    REFUSED,
+    RULE,
+    TRANSITION,
+    VOTE,
+    Item,
+    rules_among,
+)
 from kraftcheck.systems.kraft.node import Execution
 from kraftcheck.systems.kraft.step import Action, Step
-from kraftcheck.systems.variants import choices
-
-#: The kinds of coverage targets, in the order of a report. Guards are apart (:mod:`.guards`).
-ACTION, RULE, TRANSITION, MESSAGE, ERROR = "action", "rule", "transition", "message", "error"
-TARGET_KINDS = (ACTION, RULE, TRANSITION, MESSAGE, ERROR)
-#: Votes by the rules that decided them: ``VOTE-10 granted``, ``VOTE-10 refused``.
-VOTE = "vote"
-GRANTED, REFUSED = "granted", "refused"
-
-Item = tuple[str, str]
+from kraftcheck.systems.switches import choices
 
 #: The names of the environment's actions, without timers and deliveries of messages.
 _ENVIRONMENT = (
@@ -72,8 +75,8 @@ def _votes(execution: Execution) -> Iterator[Item]:
             and isinstance(effect.response, VoteResponse)
             and not [*_errors(effect.response)]
         ):
-            way = GRANTED if effect.response.granted else REFUSED
-            yield from ((VOTE, f"{rule} {way}") for rule in execution.rules if _decides_votes(rule))
+            outcome = GRANTED if effect.response.granted else REFUSED
+            yield from ((VOTE, f"{rule} {outcome}") for rule in execution.rules if _decides_votes(rule))
 
 
 def _decides_votes(rule: str) -> bool:
@@ -98,42 +101,19 @@ def _errors(response: Response) -> Iterator[ErrorCode]:
 
 
 @cache
-def everything() -> Mapping[str, tuple[str, ...]]:
-    """All names by kind, for all variants of the protocol."""
+def to_cover(protocols: frozenset[Protocol] = frozenset()) -> Mapping[str, tuple[str, ...]]:
+    """The coverage targets of these variants by kind; without any variant, of all of them."""
     kinds = tuple(kind.__name__ for kind in (*get_args(Request), *get_args(Response)))
     clients = tuple(kind for kind in kinds if kind.startswith(_CLIENTS))
     timers = tuple(f"timer {timer.value}" for timer in _TIMERS)
-    cited, catalogue = in_steps(), spec.load()
+    cited, chosen = in_steps(), [choices(each) for each in protocols]
+    legal = (row for row in spec.load().transitions if not chosen or any(map(row.belongs_to, chosen)))
+    deciding = filter(_decides_votes, rules_among(cited, ()))
     return {
         ACTION: (*_ENVIRONMENT, *timers, *(kind for kind in kinds if kind not in clients)),
-        RULE: tuple(rule for rule in catalogue.rules if rule in cited),
-        TRANSITION: tuple(dict.fromkeys(row.goal for row in catalogue.transitions)),
+        RULE: rules_among(cited, chosen),
+        TRANSITION: tuple(dict.fromkeys(row.goal for row in legal)),
         MESSAGE: tuple(kind for kind in kinds if kind not in clients or kind.endswith("Response")),
-        VOTE: tuple(
-            f"{rule} {way}"
-            for rule in catalogue.rules
-            if rule in cited and _decides_votes(rule)
-            for way in (GRANTED, REFUSED)
-        ),
+        VOTE: tuple(f"{rule} {outcome}" for rule in deciding for outcome in (GRANTED, REFUSED)),
         ERROR: tuple(code.name for code in ErrorCode if code is not ErrorCode.NONE),
     }
-
-
-def effective(protocols: Iterable[Protocol]) -> Mapping[str, tuple[str, ...]]:
-    """As :func:`everything`, without rules and transitions that belong to none of ``protocols``."""
-    told = [choices(protocol) for protocol in protocols]
-    catalogue, found = spec.load(), dict(everything())
-    found[RULE] = tuple(
-        rule for rule in found[RULE] if any(catalogue.rules[rule].belongs_to(each) for each in told)
-    )
-    legal = {row.goal for row in catalogue.transitions if any(row.belongs_to(each) for each in told)}
-    found[TRANSITION] = tuple(goal for goal in found[TRANSITION] if goal in legal)
-    return found
-
-
-def parse(text: str, known: Mapping[str, Iterable[str]] | None = None) -> Item | None:
-    """``rule VOTE-10`` or ``action timer election`` as an item; ``None`` if ``known`` (by default
-    :func:`everything`) has no such name.
-    """
-    kind, _, name = text.partition(" ")
-    return (kind, name) if name in (everything() if known is None else known).get(kind, ()) else None
