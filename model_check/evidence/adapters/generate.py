@@ -9,15 +9,15 @@ from typing import cast
 
 from kraftcheck.evidence.adapters.extract import sequences
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
-from kraftcheck.evidence.adapters.witness import Witness, target, witnesses
+from kraftcheck.evidence.adapters.witness import target, witnesses
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario, ProtocolChoice
 from kraftcheck.systems.kraft.step import Step as KRaftStep
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.traces.build import details
-from kraftcheck.traces.walk import Taken, Walk
+from kraftcheck.traces.build import details, walk
+from kraftcheck.traces.walk import Taken
 
 #: Switches of the protocol that are configuration to an implementation: it receives them at its start.
 CONFIGURED = ("fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms")
@@ -102,14 +102,7 @@ def _cover(
     for witness in ordered:
         if witness.target not in found.targets:
             number += 1
-            _add(found, scenario, system, f"{scenario.name} {number}", _walk(system, witness))
-
-
-def _walk(system: KRaftSystem, witness: Witness) -> list[Taken]:
-    walk = Walk(system)
-    for step in witness.path:
-        walk.follow(step)
-    return walk.taken
+            _add(found, scenario, system, f"{scenario.name} {number}", walk(system, witness.path).taken)
 
 
 def _add(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kraftcheck.evidence.adapters.process import AdapterError
+from kraftcheck.evidence.adapters.answers import AdapterError
 from kraftcheck.evidence.adapters.session import Driven, Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 

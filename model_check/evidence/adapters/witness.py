@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits, Outcome, PathStep
@@ -54,28 +54,14 @@ def target(component: int, node: Node, step: Step) -> str:
     return " ".join(parts)
 
 
-def _once(ask: Callable[..., list[Step]]) -> Callable[..., list[Step]]:
-    """``ask`` with a cache of the last question: each is asked once for its outcomes, once for coverage
-    targets.
-    """
-    last: tuple[object, list[Step]] = (None, [])
-
-    def answer(*question: object) -> list[Step]:
-        nonlocal last
-        if last[0] != question:
-            last = (question, ask(*question))
-        return last[1]
-
-    return answer
-
-
 class _Witnessing:
     """A system that also offers, for each coverage target that is not known yet, a step that violates it."""
 
     def __init__(self, system: KRaftSystem, describe: Describe, known: frozenset[str]) -> None:
         self._system = copy(system)
         for name in ("deliver_steps", "action_steps"):
-            setattr(self._system, name, _once(getattr(system, name)))
+            # Each question is put once for the outcomes and once for the coverage targets.
+            setattr(self._system, name, lru_cache(maxsize=1)(getattr(system, name)))
         self._describe = describe
         self._known = known
         self.targets: set[str] = set()
@@ -112,8 +98,7 @@ class _Witnessing:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+class Witness(NamedTuple):
     """A shortest behaviour at whose end a replica reaches a coverage target for the first time."""
 
     target: str
@@ -129,9 +114,9 @@ def witnesses(
     """
     offering = _Witnessing(system, describe, known)
     found = explore(offering, keep_going=True, limits=Limits(max_states=max_states))  # type: ignore[arg-type]
-    shown = []
-    for each in found.violations:
-        if each.property in offering.targets:
-            path = tuple(replace(step, choice=step.choice // 2) for step in each.path)
-            shown.append(Witness(each.property, path))
+    shown = (
+        Witness(each.property, tuple(replace(step, choice=step.choice // 2) for step in each.path))
+        for each in found.violations
+        if each.property in offering.targets
+    )
     return tuple(shown), found.limit is None

@@ -14,10 +14,9 @@ from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.generate import LED, Generated, generate
 from kraftcheck.evidence.adapters.probes import probes
-from kraftcheck.evidence.adapters.process import AdapterProcess
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
-from kraftcheck.evidence.adapters.session import Session
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
 from kraftcheck.evidence.adapters.witness import target, witnesses
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, Protocol
@@ -145,29 +144,6 @@ def test_a_trace_file_is_driven_for_each_replica(tmp_path: Path, capsys: pytest.
     trace.write_text("{}")
     assert main(["drive", "--adapter", REFERENCE, "--traces", str(trace)]) == 2
     assert "not a trace file" in capsys.readouterr().err
-
-
-def test_what_an_adapter_does_not_show_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    adapter = tmp_path / "shy.py"
-    adapter.write_text(
-        "import sys\n"
-        "from kraftcheck.evidence.adapters.serving import ReferenceAdapter, serve\n"
-        "class Shy(ReferenceAdapter):\n"
-        "    def hello(self):\n"
-        "        shown = {'events': ['start', 'request', 'poll'], 'effects': ['response'],\n"
-        "                 'state': ['epoch'], 'ordered': False}\n"
-        "        return {'protocol': 1, 'name': 'shy', 'capabilities': shown}\n"
-        "serve(Shy(), sys.stdin, sys.stdout)\n"
-    )
-    command = shlex.join([sys.executable, str(adapter)])
-    assert main(["drive", "--adapter", command, "--scenario", "mutants-observer"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "events response, requestTimedOut" in text
-    assert "effects persist, append" in text
-    assert "state state, leader" in text
-    assert "the order of effects" in text
-    assert "steps from a step of the kind 'response' to the next start" in text
-    assert "not exercised, in steps of which the adapter shows nothing: FETCH-2" in text
 
 
 @pytest.mark.slow
