@@ -57,7 +57,7 @@ class LoggedState(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What stays as it is while the node stays in this state."""
+        """The values that do not change while the node is in this state."""
         return (self.role, self.epoch, self.leader, self.voted, self.voters, self.timeout, self.epoch_start)
 
     @property
@@ -139,9 +139,6 @@ def _remembered(read: Read) -> Read:
     return cast(Read, remembering)
 
 
-_NUMBERS: Final = (b"epoch", b"electionTimeoutMs", b"fetchTimeoutMs", b"epochStartOffset")
-
-
 @_remembered
 def parse_state(text: bytes) -> LoggedState:
     """The state that ``text`` prints. Raises Unreadable."""
@@ -150,9 +147,9 @@ def parse_state(text: bytes) -> LoggedState:
     if role is None or not bracket or not rest.endswith(b")"):
         raise Unreadable
     shown = fields(rest[:-1])
-    numbers = {name: _integer(shown, name) for name in _NUMBERS if name in shown}
-    if b"epoch" not in numbers:
-        raise Unreadable
+    epoch = _integer(shown.get(b"epoch"))
+    timeout = shown.get(b"electionTimeoutMs", shown.get(b"fetchTimeoutMs"))
+    start = shown.get(b"epochStartOffset")
     granted = electorate = None
     releases = _printing().get((word, *shown), frozenset())
     votes = shown.get(b"epochElection", shown.get(b"voteStates"))
@@ -161,14 +158,14 @@ def parse_state(text: bytes) -> LoggedState:
     local = _local(shown)
     return LoggedState(
         role,
-        numbers[b"epoch"],
+        epoch,
         _leader(role, shown, local),
         _voted(role, shown, local),
         _ids(shown[b"voters"]) if b"voters" in shown else None,
         offset(shown[b"highWatermark"]) if b"highWatermark" in shown else NOT_SHOWN,
-        numbers.get(b"electionTimeoutMs", numbers.get(b"fetchTimeoutMs")),
+        None if timeout is None else _integer(timeout),
         local,
-        numbers.get(b"epochStartOffset"),
+        None if start is None else _integer(start),
         granted,
         electorate,
         releases,
@@ -205,11 +202,10 @@ def key_of(replica: int, directory: bytes | None) -> Key:
     return Key(replica, None if text in (None, _ZERO_UUID, "<undefined>", "Optional.empty") else text)
 
 
-def _integer(shown: Mapping[bytes, bytes], name: bytes) -> int:
-    value = shown.get(name, b"")
-    if not value.isdigit() or len(value) > _DIGITS:
+def _integer(text: bytes | None) -> int:
+    if text is None or not text.isdigit() or len(text) > _DIGITS:
         raise Unreadable
-    return int(value)
+    return int(text)
 
 
 @_remembered
@@ -249,7 +245,7 @@ def _local(shown: Mapping[bytes, bytes]) -> Key | None:
         return _first_key(text)
     if b"localId" not in shown:
         return None
-    return key_of(_integer(shown, b"localId"), shown.get(b"localDirectoryId"))
+    return key_of(_integer(shown[b"localId"]), shown.get(b"localDirectoryId"))
 
 
 def _first_key(text: bytes) -> Key:
@@ -281,4 +277,4 @@ def _voted(role: str, shown: Mapping[bytes, bytes], local: Key | None) -> Key | 
     text = shown.get(b"votedKey")
     if text is not None:
         return None if text in _ABSENT else _first_key(text)
-    return Key(_integer(shown, b"votedId"), None) if b"votedId" in shown else NOT_SHOWN
+    return Key(_integer(shown[b"votedId"]), None) if b"votedId" in shown else NOT_SHOWN

@@ -1,6 +1,4 @@
-"""What a Spark task does with the log files of a cluster: it reads them as `kraftcheck logs` does, and gives
-the history and the report as rows.
-"""
+"""A Spark task: reads the log files of a cluster as `kraftcheck logs` does; history and report become rows."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from kraftcheck.pipeline.logs.files import open_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What tasks are given, and the rows that they give: ``detail`` is JSON with the columns of the data set
+#: The input of tasks, and their rows: ``detail`` is JSON with the columns of the data set
 #: ``kind``; that of a row of ``clusters`` is the whole report, with the first problems.
 GIVEN: Final = "cluster string, files array<struct<file:string,size:bigint>>"
 ROWS: Final = "kind string, cluster string, detail string"

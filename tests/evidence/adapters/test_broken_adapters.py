@@ -28,7 +28,7 @@ NEEDS_PROC = pytest.mark.skipif(
 
 ADAPTER = Path(__file__).with_name("broken_adapter.py")
 
-#: What a process does at the first step or, if silent-greeting, before.
+#: A process that goes wrong, and the sentence on it.
 PROCESSES = {
     "silent-greeting": "gave no answer within 0.5 s, in the handshake",
     "silent": "gave no answer within 0.5 s",

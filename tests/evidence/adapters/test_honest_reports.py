@@ -1,4 +1,4 @@
-"""What is said of an adapter that shows little, odd things or nothing, and of a run that is cut short."""
+"""The report on an adapter that shows little, odd things or nothing, and on a run that is cut short."""
 
 import json
 import os
@@ -215,7 +215,7 @@ def test_places_are_looked_at_before_the_run(
 def test_an_interrupt_of_the_search_for_traces_ends_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the engine has found by then must not be driven as if it were all."""
+    """The sequences found by then must not be driven as if they were all."""
 
     def cut(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

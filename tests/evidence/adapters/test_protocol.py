@@ -41,7 +41,7 @@ def sequences() -> list[DriveSequence]:
 
 
 def _steps(sequence: DriveSequence) -> Iterator[tuple[list[dict[str, Any]], dict[str, Any]]]:
-    """What is expected of an adapter in each step: effects and state."""
+    """The effects and the state expected of an adapter in each step."""
     for question in Asking(sequence).questions():
         if question.outcome is not None:
             before = question.before or question.outcome.replica

@@ -1,4 +1,4 @@
-"""What the checks make of lines that are right, missing, out of order or foreign.
+"""The checks on lines that are right, missing, out of order or foreign.
 
 That each check fails on a log that breaks its demand is asserted in `test_fleet_walks`.
 """

@@ -12,7 +12,7 @@ from kraftcheck.evidence.logs.releases import span, tables_of
 from tests.evidence.logs.log_lines import RELEASES, read, shown, steps_of, told_states
 from tests.laboratory.logs.synthetic import Step
 
-#: What other loggers write: foreign records, a stack trace, text with the words of a raft line in it.
+#: Lines of other loggers: foreign records, a stack trace, text with the words of a raft line in it.
 NOISE = (
     b"[2026-01-01 00:00:00,500] INFO [QuorumController id=1] Replayed a record (a.b.QuorumController)\n",
     b"java.lang.IllegalStateException: Completed transition to nowhere\n",

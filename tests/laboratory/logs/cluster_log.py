@@ -1,4 +1,4 @@
-"""What the nodes of a made-up cluster write, line by line, as their release does."""
+"""The lines of the nodes of a made-up cluster, as their release words them."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class Told:
 
 
 def beginning(replica: Replica, disk: Disk) -> Begins:
-    """What a process of ``replica`` logs of ``disk`` before it decides its role."""
+    """The lines of a process of ``replica`` on ``disk`` before it decides its role."""
     log = disks.as_found(disk).log
     bootstrap = replica.bootstrap_kraft_version > 0
     read: list[Reads] = []

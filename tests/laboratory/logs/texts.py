@@ -65,7 +65,7 @@ def _trace(chance: random.Random, time: str) -> str:
 
 
 def _debug(chance: random.Random, time: str) -> str:
-    """What DEBUG adds at each move of the high watermark."""
+    """The lines that DEBUG adds at each move of the high watermark."""
     offset = chance.randint(1, 1_000_000)
     loader = "org.apache.kafka.image.loader.MetadataLoader@1"
     texts = [
