@@ -1,4 +1,4 @@
-"""A Spark task: reads the log files of a cluster as `kraftcheck logs` does; history and report become rows."""
+"""A Spark task: it reads the logs of a cluster as `kraftcheck logs` does; history and report become rows."""
 
 from __future__ import annotations
 

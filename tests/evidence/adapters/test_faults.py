@@ -11,8 +11,7 @@ import pytest
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.scripts import scripts
-from kraftcheck.evidence.adapters.session import Session
-from kraftcheck.evidence.adapters.shrink import shrink
+from kraftcheck.evidence.adapters.session import Session, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.protocol import KAFKA

@@ -12,13 +12,12 @@ from kraftcheck.cli.main import main
 from kraftcheck.engine.steps import initial_states, steps
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.asked import Asking
-from kraftcheck.evidence.adapters.generate import LED, Generated, generate
+from kraftcheck.evidence.adapters.generate import LED, Generated, generate, target, witnesses
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import AdapterProcess, Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
-from kraftcheck.evidence.adapters.witness import target, witnesses
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, Protocol
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build

@@ -221,7 +221,7 @@ def test_an_interrupt_of_the_search_for_traces_ends_the_run(
         raise KeyboardInterrupt
 
     install(monkeypatch, InProcess(Changed({}, unchanged)))
-    monkeypatch.setattr("kraftcheck.evidence.adapters.witness.explore", cut)
+    monkeypatch.setattr("kraftcheck.evidence.adapters.generate.explore", cut)
     assert main(["drive", "--adapter", "x", "--scenario", "ping-pong"]) == 3
     captured = capsys.readouterr()
     assert "kraftcheck: interrupted." in captured.err and not captured.out
