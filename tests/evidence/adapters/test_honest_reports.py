@@ -228,8 +228,10 @@ def test_an_interrupt_of_the_search_for_traces_ends_the_run(
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_traces_are_looked_for() -> None:
-    command = shlex.join([sys.executable, "-m", "kraftcheck.evidence.adapters.adapter"])
+def test_ctrl_c_while_traces_are_looked_for(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    script = f"touch {started}; exec {sys.executable} -m kraftcheck.evidence.adapters.adapter"
+    command = shlex.join(["sh", "-c", script])
     run = subprocess.Popen(
         [sys.executable, "-m", "kraftcheck", "drive", "--adapter", command],
         stdout=subprocess.PIPE,
@@ -237,9 +239,13 @@ def test_ctrl_c_while_traces_are_looked_for() -> None:
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    time.sleep(6)
+    for _ in range(1200):
+        if started.exists():
+            break
+        time.sleep(0.05)
+    time.sleep(1)
     os.kill(run.pid, signal.SIGINT)
-    out, err = run.communicate(timeout=30)
+    out, err = run.communicate(timeout=60)
     assert (run.returncode, out) == (3, "")
     assert "kraftcheck: interrupted." in err
 

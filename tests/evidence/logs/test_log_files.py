@@ -115,9 +115,9 @@ def test_damaged_gzip_gives_what_can_be_read(tmp_path: Path, size: int) -> None:
 
 UNUSABLE = {
     "empty": b"",
-    "noise": random.Random(1).randbytes(10_000_000),
-    "zeros": bytes(10_000_000),
-    "one line": b"x" * 10_000_000,
+    "noise": random.Random(1).randbytes(1_000_000),
+    "zeros": bytes(3_000_000),
+    "one line": b"x" * 3_000_000,
     "truncated gzip": gzip.compress(TEXT)[:15],
     "another program": b"Jun 26 09:50:15 host sshd[1]: hello\n" * 1000,
     "other layout": b"".join(line.replace(b"[2026-", b"<2026-") for line in LINES),
@@ -163,7 +163,7 @@ def test_files_are_ordered_by_their_first_record(tmp_path: Path) -> None:
 # --- scanning -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_where_chunks_end_does_not_matter(data: st.DataObject) -> None:
     ends = sorted(data.draw(st.lists(st.integers(0, len(TEXT)), max_size=20)))
@@ -196,7 +196,7 @@ def test_a_line_of_endless_length_is_dropped_and_counted() -> None:
 WORDS = [text.encode() if isinstance(text, str) else text for text in MESSAGES]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -226,14 +226,12 @@ def test_no_bytes_raise(pieces: list[bytes]) -> None:
 
 
 def test_memory_does_not_grow_with_the_file() -> None:
-    """200 MB of text in which every process repeats itself: restarts, epochs and high watermarks go on for
-    ever.
-    """
+    """20 MB of text in which every process repeats itself: restarts, epochs, high watermarks without end."""
 
     def endless(size: int) -> Iterator[bytes]:
         offset = 0
         epoch = 0
-        filler = b"[2026-01-01 00:00:00,000] DEBUG something else (a.B)\n" * 4000
+        filler = b"[2026-01-01 00:00:00,000] DEBUG something else (a.B)\n" * 1000
         for _ in range(size):
             epoch, offset = epoch + 1, offset + 10
             old = state("Follower", epoch, leader=2, high=offset)
@@ -249,8 +247,8 @@ def test_memory_does_not_grow_with_the_file() -> None:
         return used
 
     peak(20)
-    small, large = peak(50), peak(1000)
-    assert large < small + 3_000_000
+    small, large = peak(50), peak(400)
+    assert large < small + 1_000_000
     assert large < 16_000_000
 
 
