@@ -28,35 +28,20 @@ NOT_COMPARED = frozenset({
 
 #: The meaning of an absent field of a message: Kafka's writers leave out tagged fields at their default.
 DEFAULTS: Mapping[str, Json] = {
-    "clusterId": None,
-    "voterId": -1,
-    "voterDirectoryId": ZERO_UUID,
-    "replicaDirectoryId": ZERO_UUID,
-    "votedDirectoryId": ZERO_UUID,
-    "candidateDirectoryId": ZERO_UUID,
-    "preVote": False,
-    "errorCode": 0,
-    "leaderEndpoints": [],
-    "nodeEndpoints": [],
-    "batches": [],
-    "records": [],
-    "topics": [],
-    "responses": [],
-    "preferredCandidates": [],
-    "divergingEpoch": {"epoch": -1, "endOffset": -1},
-    "snapshotId": {"epoch": -1, "endOffset": -1},
+    **dict.fromkeys(("voterId", "replicaEpoch", "highWatermark", "logStartOffset"), -1),
+    **dict.fromkeys(("errorCode", "partitionIndex", "partition", "index", "port"), 0),
+    **dict.fromkeys(
+        (f"{whose}DirectoryId" for whose in ("voter", "replica", "voted", "candidate")), ZERO_UUID
+    ),
+    **{name: [] for name in ("topics", "responses", "batches", "records", "supportedFeatures")},
+    **{name: [] for name in ("leaderEndpoints", "nodeEndpoints", "preferredCandidates")},
+    **{name: {"epoch": -1, "endOffset": -1} for name in ("divergingEpoch", "snapshotId")},
     "currentLeader": {"leaderId": -1, "leaderEpoch": -1},
-    "replicaEpoch": -1,
     "replicaState": {"replicaId": -1, "replicaEpoch": -1},
-    "highWatermark": -1,
-    "partitionIndex": 0,
-    "partition": 0,
-    "index": 0,
-    "logStartOffset": -1,
+    "clusterId": None,
+    "preVote": False,
     "ackWhenCommitted": True,
-    "supportedFeatures": [],
     "host": "",
-    "port": 0,
 }
 
 #: Lists that no rule orders, by the object that they are in.

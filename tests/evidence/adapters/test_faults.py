@@ -34,7 +34,7 @@ def command(fault: str) -> str:
 @pytest.fixture(scope="module")
 def sequences() -> list[DriveSequence]:
     chosen = [scenario.shipped()[name] for name in SCENARIOS]
-    return generate(chosen, "kafka", {}, 0, max_states=20_000).sequences
+    return generate(chosen, "kafka", {}, 0, max_states=5_000).sequences
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ INDISTINGUISHABLE = {"candidate-vote-rule-removed"}
 
 
 def generated(*names: str, preset: str = "kafka", seed: int = 0) -> Generated:
-    return generate([scenario.shipped()[name] for name in names], preset, {}, seed, max_states=20_000)
+    return generate([scenario.shipped()[name] for name in names], preset, {}, seed, max_states=5_000)
 
 
 def rules_of(sequences: list[DriveSequence]) -> set[str]:
@@ -152,7 +152,7 @@ def test_a_trace_file_is_driven_for_each_replica(tmp_path: Path, capsys: pytest.
 )
 def test_all_rules_in_force_are_exercised(protocol: Protocol) -> None:
     preset = next(name for name, value in PRESETS.items() if value == protocol)
-    found = generate(shipped().values(), preset, {}, 0)
+    found = generate(shipped().values(), preset, {}, 0, max_states=10_000)
     assert set(found.left_out.values()) == {LED}
     session, decided = Session(InProcess(ReferenceAdapter())), set[str]()
     for sequence in (*found.sequences, *probes(protocol), *scripts(protocol)):
