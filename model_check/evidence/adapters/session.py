@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kraftcheck.evidence.adapters import wire
@@ -18,6 +18,7 @@ from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.events import ResponseReceived
+from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.line_process import LineProcess, NoAnswerError
 
