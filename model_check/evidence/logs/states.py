@@ -5,9 +5,9 @@ from 3.3 to 4.5 (``forms.toml``); a form that is not known is read by the names 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache, lru_cache, wraps
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
 
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Hidden, Key
 from kraftcheck.evidence.logs.releases import Releases, forms
@@ -122,24 +122,11 @@ def fields(body: bytes) -> dict[bytes, bytes]:
     return found
 
 
-#: Texts up to this length are remembered with their meaning; Kafka's are far shorter.
-_LONGEST_REMEMBERED: Final = 1 << 13
-
-Read = TypeVar("Read", bound=Callable[..., Any])
+#: The same states, voters and keys are printed again and again, mostly in neighbouring lines.
+_REMEMBERED: Final = 32
 
 
-def _remembered(read: Read) -> Read:
-    """``read`` with a cache of short texts: the same states, voters and keys are printed again and again."""
-    cached = lru_cache(maxsize=64)(read)
-
-    @wraps(read)
-    def remembering(text: bytes, *more: Any) -> Any:
-        return (cached if len(text) <= _LONGEST_REMEMBERED else read)(text, *more)
-
-    return cast(Read, remembering)
-
-
-@_remembered
+@lru_cache(maxsize=_REMEMBERED)
 def parse_state(text: bytes) -> LoggedState:
     """The state that ``text`` prints. Raises Unreadable."""
     word, bracket, rest = text.partition(b"(")
@@ -181,7 +168,7 @@ def _printing() -> Mapping[tuple[bytes, ...], Releases]:
     }
 
 
-@_remembered
+@lru_cache(maxsize=_REMEMBERED)
 def keys(text: bytes) -> tuple[Key, ...]:
     """All replica keys that ``text`` prints, in order. Raises Unreadable if there are too many."""
     found = tuple(key_of(int(match[1]), match[2]) for match in _KEY.finditer(text))
@@ -208,7 +195,7 @@ def _integer(text: bytes | None) -> int:
     return int(text)
 
 
-@_remembered
+@lru_cache(maxsize=_REMEMBERED)
 def _ids(text: bytes) -> tuple[int, ...]:
     if not (text.startswith(b"[") and text.endswith(b"]")):
         raise Unreadable
@@ -218,7 +205,7 @@ def _ids(text: bytes) -> tuple[int, ...]:
     return tuple(sorted(int(part) for part in parts))
 
 
-@_remembered
+@lru_cache(maxsize=_REMEMBERED)
 def _election(
     text: bytes, releases: Releases
 ) -> tuple[frozenset[int] | None, frozenset[int] | None, Releases]:
