@@ -58,7 +58,8 @@ class LoggedState(NamedTuple):
     @property
     def identity(self) -> tuple[object, ...]:
         """The values that do not change while the node is in this state."""
-        return (self.role, self.epoch, self.leader, self.voted, self.voters, self.timeout, self.epoch_start)
+        # Role, epoch, leader, vote and voters.
+        return self[:5], self.timeout, self.epoch_start
 
     @property
     def durable(self) -> bool:
