@@ -10,12 +10,12 @@ from __future__ import annotations
 from enum import Enum
 
 from kraftcheck.reference.events import Timer
-from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.frozen import Unbounded
 from kraftcheck.reference.log import Batch, Snapshot, SnapshotId
 from kraftcheck.reference.messages import Request, Response
 from kraftcheck.reference.replica import QuorumState
-from kraftcheck.reference.types import ByteCount, Correlation, Count, EndOffset, Epoch, Name, NodeId, Sentence
+from kraftcheck.reference.types import ByteCount, Correlation, Count, EndOffset, Epoch, Name, NodeId
 
 
 class Persist(Unbounded):
@@ -140,7 +140,7 @@ class AppendAccepted(Unbounded):
 class CallFailed(Unbounded):
     """A local call is refused."""
 
-    reason: Sentence
+    reason: RefusalReason
 
 
 class Stop(Unbounded):

@@ -1,23 +1,44 @@
-"""Why a process exits: the places where Apache Kafka throws, each with a stable name and a sentence."""
+"""Why a process exits or a call is refused: the places where Apache Kafka throws, each with a stable name and
+a sentence.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
 
 
-class FatalReason(Enum):
-    """The reason of a :class:`~kraftcheck.reference.effects.Fatal`. Its value is its name in files.
-
-    ``sentence`` says it to people, with fields of ``Fatal`` in braces. Nothing depends on its wording.
+class Reason(Enum):
+    """A reason. Its value is its name in files; ``sentence`` says it to people, and nothing depends on its
+    wording.
     """
 
     sentence: str
 
-    def __new__(cls, name: str, sentence: str) -> FatalReason:
+    def __new__(cls, name: str, sentence: str) -> Reason:
         reason = object.__new__(cls)
         reason._value_ = name
         reason.sentence = sentence
         return reason
+
+
+class RefusalReason(Reason):
+    """The reason of a :class:`~kraftcheck.reference.effects.CallFailed`."""
+
+    NOT_LEADER = "not-leader", "the replica does not lead the epoch that the call names"
+    VERSION_DECREASES = "version-decreases", "kraft.version cannot go back to a smaller level"
+    VERSION_NOT_SUPPORTED = "version-not-supported", "a voter does not support this level of kraft.version"
+    SNAPSHOT_NOT_COMMITTED = "snapshot-not-committed", "no snapshot can end after the committed records"
+    SNAPSHOT_OFF_BATCHES = (
+        "snapshot-off-batches",
+        "no snapshot can end there: no batch of the log ends at this offset with this epoch",
+    )
+    SNAPSHOT_OF_ASSIGNMENTS = "snapshot-of-assignments", "no snapshot can say what voter assignments say"
+
+
+class FatalReason(Reason):
+    """The reason of a :class:`~kraftcheck.reference.effects.Fatal`. Its sentence has fields of ``Fatal`` in
+    braces.
+    """
 
     # Elections.
     CANDIDATE_NOT_VOTER = "candidate-not-voter", "a Candidate must be a voter"

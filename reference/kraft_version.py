@@ -9,7 +9,7 @@ from __future__ import annotations
 from kraftcheck.reference import voter_changes
 from kraftcheck.reference.effects import CallFailed, Fatal
 from kraftcheck.reference.events import UpgradeKRaftVersion
-from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.log import KRaftVersion, Voters
 from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.voters import VoterSet
@@ -21,19 +21,19 @@ def upgrade(work: Work, event: UpgradeKRaftVersion) -> None:
     role = work.replica.role
     work.by("KVER-2")
     if not isinstance(role, Leader) or event.epoch != work.replica.epoch:
-        work.emit(CallFailed(f"not the leader of epoch {event.epoch}"))
+        work.emit(CallFailed(RefusalReason.NOT_LEADER))
         return
     latest = _latest(work, role)
     if event.version == latest:
         return
     if event.version < latest:
         work.by("KVER-4")
-        work.emit(CallFailed(f"kraft.version cannot go back from {latest} to {event.version}"))
+        work.emit(CallFailed(RefusalReason.VERSION_DECREASES))
         return
     voters = _reported(work, role)
     if not all(voter.supports(event.version) for voter in voters.voters):
         work.by("KVER-3", "KVER-5")
-        work.emit(CallFailed(f"a voter does not support kraft.version {event.version}"))
+        work.emit(CallFailed(RefusalReason.VERSION_NOT_SUPPORTED))
         return
     if any(voter.key.directory is None for voter in voters.voters):
         raise work.exit(Fatal(FatalReason.VOTER_WITHOUT_DIRECTORY), "KVER-5")

@@ -9,6 +9,7 @@ from kraftcheck.reference import fetch, progress
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.effects import AppendAccepted, AppendBatch, ArmTimer, CallFailed, Duration, Flush
 from kraftcheck.reference.events import Append, Resign, Timer
+from kraftcheck.reference.fatal import RefusalReason
 from kraftcheck.reference.log import Batch, Value
 from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.work import Work
@@ -19,7 +20,7 @@ def accept_append(work: Work, event: Append) -> None:
     role = work.replica.role
     if not isinstance(role, Leader) or event.epoch != work.replica.epoch:
         work.by("LOG-1")
-        work.emit(CallFailed(f"not the leader of epoch {event.epoch}"))
+        work.emit(CallFailed(RefusalReason.NOT_LEADER))
         return
     work.by("LOG-1", "LOG-6")
     if not role.pending:
@@ -42,7 +43,7 @@ def request_resignation(work: Work, event: Resign) -> None:
     if 0 <= event.epoch < replica.epoch:
         return
     if event.epoch != replica.epoch or replica.quorum_state.leader != replica.id:
-        work.emit(CallFailed(f"not the leader of epoch {event.epoch}"))
+        work.emit(CallFailed(RefusalReason.NOT_LEADER))
     elif isinstance(replica.role, Leader):
         work.update_role(resign_requested=True)
 

@@ -20,7 +20,7 @@ from kraftcheck.reference.effects import (
 )
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import CreateSnapshot, Timer
-from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Snapshot, SnapshotId
 from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
@@ -43,14 +43,14 @@ def create(work: Work, event: CreateSnapshot) -> None:
         # Kafka logs that and creates none; the state machine is not informed.
         return
     if committed is None or end > committed:
-        work.emit(CallFailed(f"no snapshot can end at {end}: the log is committed up to {committed}"))
+        work.emit(CallFailed(RefusalReason.SNAPSHOT_NOT_COMMITTED))
         return
     if log.assignments:
         work.by("ALTER-16")
-        work.emit(CallFailed("no snapshot can say what voter assignments say"))
+        work.emit(CallFailed(RefusalReason.SNAPSHOT_OF_ASSIGNMENTS))
         return
     if not _is_at_boundary(log, end) or not _is_known_position(log, end, epoch):
-        work.emit(CallFailed(f"no snapshot can end at {end} with epoch {epoch}: no batch of the log does"))
+        work.emit(CallFailed(RefusalReason.SNAPSHOT_OFF_BATCHES))
         return
     if any(known.id == event.id for known in log.snapshots):
         return

@@ -135,6 +135,8 @@ _FINISHING = {
 #: The tables of elections and replication: their situations are put to implementations, too.
 REPLICATION: Mapping[str, DecisionTable[Situation]] = load([_ELECTIONS], _situation_of, decision, _FINISHING)
 TABLES = load([_ELECTIONS, "voter-changes.toml"], _situation_of, decision, _FINISHING)
+#: Situations that a working quorum does not come to: for implementations alone.
+PROBES = load(["probes.toml"], _situation_of, decision, _FINISHING)
 
 #: A replica in each role in the short form, with ``{leader}`` and ``{voted}`` where it may know these.
 ROLES: Mapping[str, str] = {

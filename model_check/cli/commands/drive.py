@@ -12,11 +12,9 @@ from pathlib import Path
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
-from kraftcheck.evidence.adapters.process import AdapterProcess
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
 from kraftcheck.evidence.adapters.scripts import scripts
-from kraftcheck.evidence.adapters.session import Session
-from kraftcheck.evidence.adapters.shrink import cut, shrink
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
 from kraftcheck.support.arguments import whole_number

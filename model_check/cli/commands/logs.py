@@ -13,7 +13,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.evidence.logs.layout import PATTERNS
 from kraftcheck.evidence.logs.merged import MergedHistory
 from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
@@ -26,7 +25,6 @@ from kraftcheck.evidence.logs.report import (
     print_checks,
     print_report,
 )
-from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
@@ -36,10 +34,6 @@ from kraftcheck.support.terminal import Console, console
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.epilog = (
-        "Exit status: 0 no problem, 1 problems, 2 nothing to read, 3 only problems in doubt, as lines are "
-        "out of order."
-    )
     parser.add_argument(
         "paths",
         nargs="*",
@@ -48,20 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="log files of any number of nodes, plain or compressed, rotated or not; folders of them; "
         "pipes; - is standard input",
     )
-    parser.add_argument(
-        "--pattern",
-        metavar="PATTERN",
-        help=f"log4j conversion pattern (tried by itself: '{PATTERNS[0]}' and others)".replace("%", "%%"),
-    )
-    parser.add_argument(
-        "--release", metavar="N.N", help="Kafka release that wrote the logs (default: recognised)"
-    )
+    Options.add_to(parser)
     parser.add_argument("--history", action="store_true", help="print the nodes' state history, by time")
-    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
-    parser.add_argument(
-        "--limit", type=whole_number, default=20, metavar="N", help="problems shown in full (default: 20)"
-    )
     parser.add_argument("--checks", action="store_true", help="list the checks and the rules behind them")
 
 

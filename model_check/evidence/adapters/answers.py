@@ -6,19 +6,34 @@ The types of their lines are types of msgspec; :func:`schema` gives them as a JS
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import schema_components
 
-from kraftcheck.evidence.adapters.process import AdapterError
 from kraftcheck.evidence.adapters.wire import EFFECTS, EVENTS, PROTOCOL, STATE
 from kraftcheck.evidence.recordings.fields import Fields, Json, typed
 from kraftcheck.evidence.recordings.lines import State, names
 from kraftcheck.reference.types import INT64
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.printable import printable
+
+
+class AdapterError(InputError):
+    """The adapter breaks the protocol, or has ended: no verdict about the replica.
+
+    what: its action, a predicate such as ``gave no answer``; last_words: the end of its standard error,
+    printed after the place. Neither contains characters that a terminal takes for a command.
+    """
+
+    def __init__(self, what: str, last_words: str = "") -> None:
+        self.what, self.last_words = printable(what), printable(last_words)
+        super().__init__(self.what + self.last_words)
+
+    def placed(self, place: str) -> AdapterError:
+        """The same as a sentence that names the place in the run."""
+        return AdapterError(f"the adapter {self.what}, {place}{self.last_words}.")
 
 
 def _one_of(words: tuple[str, ...]) -> Meta:
@@ -71,8 +86,7 @@ def schema() -> Json:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(NamedTuple):
     """An adapter's description of itself.
 
     name: the implementation's name for itself. events: the kinds of steps it supports; effects and state: the
@@ -89,16 +103,14 @@ class Capabilities:
 
     def missing(self) -> Mapping[str, tuple[str, ...]]:
         """The parts that the adapter does not support or show, by kind."""
-        found = {
-            "events": tuple(name for name in EVENTS if name not in self.events),
-            "effects": tuple(name for name in EFFECTS if name not in self.effects),
-            "state": tuple(name for name in STATE if name not in self.state),
+        known = {"events": EVENTS, "effects": EFFECTS, "state": STATE}
+        lacking = {
+            kind: tuple(name for name in known[kind] if name not in getattr(self, kind)) for kind in known
         }
-        return {kind: names for kind, names in found.items() if names}
+        return {kind: names for kind, names in lacking.items() if names}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer to a step: effects in order and the state afterwards, as they came; ``unsupported``: the
     reason why the adapter cannot take this step.
     """
@@ -120,29 +132,18 @@ def read_hello(line: str) -> Capabilities:
             )
         hello: _Hello = typed(fields.values, _Hello, fields.where)
         shown = hello.capabilities
-        return Capabilities(
-            name=hello.name,
-            events=_known("events", shown.events, EVENTS, needed=("start",)),
-            effects=_known("effects", shown.effects, EFFECTS),
-            state=_known("state", shown.state, STATE),
-            ordered=shown.ordered,
-            not_known=tuple(sorted(fields.values["capabilities"].keys() - names(_Shown))),
-        )
+        for key, known in (("events", EVENTS), ("effects", EFFECTS), ("state", STATE)):
+            if not set(getattr(shown, key)) <= set(known):
+                raise InputError(f"{fields.where}: capabilities.{key}: expected names of {', '.join(known)}")
+        if "start" not in shown.events:
+            raise InputError(
+                f"{fields.where}: capabilities.events: an adapter without 'start' cannot be driven"
+            )
     except InputError as error:
         raise _wrong(error) from None
-
-
-def _known(
-    key: str, found: list[str], known: tuple[str, ...], needed: tuple[str, ...] = ()
-) -> frozenset[str]:
-    if not set(found) <= set(known):
-        raise InputError(f"the handshake: capabilities.{key}: expected names of {', '.join(known)}")
-    for name in needed:
-        if name not in found:
-            raise InputError(
-                f"the handshake: capabilities.{key}: an adapter without {name!r} cannot be driven"
-            )
-    return frozenset(found)
+    sets = (frozenset(shown.events), frozenset(shown.effects), frozenset(shown.state))
+    not_known = tuple(sorted(fields.values["capabilities"].keys() - names(_Shown)))
+    return Capabilities(hello.name, *sets, shown.ordered, not_known)
 
 
 def read_answer(line: str, number: int) -> Answer:
@@ -165,10 +166,10 @@ def read_answer(line: str, number: int) -> Answer:
         raise _wrong(error) from None
 
 
-def _wrong(error: InputError) -> AdapterError:
+def _wrong(error: InputError, hint: str = "") -> AdapterError:
     if isinstance(error, AdapterError):
         return error
-    return AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}")
+    return AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}{hint}")
 
 
 def _require_numbers(where: str, value: Json) -> None:
@@ -186,18 +187,15 @@ def _require_numbers(where: str, value: Json) -> None:
 
 def _object(line: str, number: int, where: str) -> Fields:
     try:
-        data = codec.parse(line, where)
-        fields = Fields.of(data, where)
+        fields = Fields.of(codec.parse(line, where), where)
         found = fields.number("id")
     except InputError as error:
         text = line.strip()
         readable = text[:60].encode("unicode_escape").decode("ascii")
-        hint = ""
+        hint = f"; the line begins '{readable}'"
         if text.startswith("{") and not text.endswith("}"):
-            hint = " and has no end: an answer is one object on one line"
-        raise AdapterError(
-            f"gave a wrong answer: {str(error).rstrip('.')}; the line begins '{readable}'{hint}"
-        ) from None
+            hint += " and has no end: an answer is one object on one line"
+        raise _wrong(error, hint) from None
     if found != number:
         raise AdapterError(
             f"answered question {found} when asked question {number}; answers come in order, one for each"

@@ -7,9 +7,10 @@ the exact value of random times, of which the range is compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from kraftcheck.evidence.adapters.answers import Capabilities
 from kraftcheck.evidence.recordings.fields import Json
@@ -27,35 +28,20 @@ NOT_COMPARED = frozenset({
 
 #: The meaning of an absent field of a message: Kafka's writers leave out tagged fields at their default.
 DEFAULTS: Mapping[str, Json] = {
-    "clusterId": None,
-    "voterId": -1,
-    "voterDirectoryId": ZERO_UUID,
-    "replicaDirectoryId": ZERO_UUID,
-    "votedDirectoryId": ZERO_UUID,
-    "candidateDirectoryId": ZERO_UUID,
-    "preVote": False,
-    "errorCode": 0,
-    "leaderEndpoints": [],
-    "nodeEndpoints": [],
-    "batches": [],
-    "records": [],
-    "topics": [],
-    "responses": [],
-    "preferredCandidates": [],
-    "divergingEpoch": {"epoch": -1, "endOffset": -1},
-    "snapshotId": {"epoch": -1, "endOffset": -1},
+    **dict.fromkeys(("voterId", "replicaEpoch", "highWatermark", "logStartOffset"), -1),
+    **dict.fromkeys(("errorCode", "partitionIndex", "partition", "index", "port"), 0),
+    **dict.fromkeys(
+        (f"{whose}DirectoryId" for whose in ("voter", "replica", "voted", "candidate")), ZERO_UUID
+    ),
+    **{name: [] for name in ("topics", "responses", "batches", "records", "supportedFeatures")},
+    **{name: [] for name in ("leaderEndpoints", "nodeEndpoints", "preferredCandidates")},
+    **{name: {"epoch": -1, "endOffset": -1} for name in ("divergingEpoch", "snapshotId")},
     "currentLeader": {"leaderId": -1, "leaderEpoch": -1},
-    "replicaEpoch": -1,
     "replicaState": {"replicaId": -1, "replicaEpoch": -1},
-    "highWatermark": -1,
-    "partitionIndex": 0,
-    "partition": 0,
-    "index": 0,
-    "logStartOffset": -1,
+    "clusterId": None,
+    "preVote": False,
     "ackWhenCommitted": True,
-    "supportedFeatures": [],
     "host": "",
-    "port": 0,
 }
 
 #: Lists that no rule orders, by the object that they are in.
@@ -63,15 +49,17 @@ _UNORDERED = UNORDERED | {"snapshot.voters"}
 
 #: Effects that are compared in order, and those that are compared kind by kind.
 MESSAGES = frozenset({"request", "response"})
+ENDS = frozenset({"stop", "fatal"})
 ON_DISK = ("persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot")
-IN_ORDER = MESSAGES | {*ON_DISK, "stop", "fatal"}
+IN_ORDER = MESSAGES | ENDS | set(ON_DISK)
 NOT_IN_ORDER = ("highWatermark", "transition", "appendAccepted", "callFailed", "forgetRequests")
+#: Fields of effects that are not compared.
+_LEFT_OUT = frozenset({"effect", "correlationId", "reason"})
 
 Effect = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """A place where expected and found differ; ``None``: no value there."""
 
     field: str
@@ -80,37 +68,44 @@ class Difference:
 
 
 def compare(
-    capabilities: Capabilities,
+    shown: Capabilities,
     effects: Sequence[Effect],
     state: Mapping[str, Json],
     found_effects: Sequence[Effect],
     found_state: Mapping[str, Json],
+    unknown: set[str] | None = None,
 ) -> Iterator[Difference]:
-    """The places where an answer differs from the expected one, in effects and state. Raises nothing for any
-    JSON.
+    """The places where an answer differs from the expected one, in effects and state.
+
+    ``unknown`` receives the names of fields that were skipped because the reference does not know them.
+    Raises nothing for any JSON.
     """
-    expected = [effect for effect in effects if effect["effect"] in capabilities.effects]
-    found = [effect for effect in found_effects if effect["effect"] in capabilities.effects]
-    yield from _compare_order(_in_order(expected), _in_order(found), ordered=capabilities.ordered)
+    unknown = set() if unknown is None else unknown
+    expected, found = ([e for e in each if e["effect"] in shown.effects] for each in (effects, found_effects))
+    orders = [IN_ORDER] if shown.ordered else [*({kind} for kind in ON_DISK), MESSAGES, ENDS]
+    mine, theirs = _joined(expected), _joined(found)
+    for kinds in orders:
+        yield from _compare_order(_of(mine, kinds), _of(theirs, kinds), unknown)
     for kind in NOT_IN_ORDER:
-        yield from _compare_kind(kind, expected, found)
+        yield from _compare_group(_of(expected, {kind}), _of(found, {kind}), unknown)
     yield from _compare_timers(expected, found)
-    for name in sorted(capabilities.state):
-        yield from compare_values(state.get(name), found_state.get(name), f"state.{name}", exact=True)
+    for name in sorted(shown.state):
+        yield from compare_values(state.get(name), found_state.get(name), f"state.{name}")
 
 
-# Effects in order.
+def _of(effects: Sequence[Effect], kinds: Set[str]) -> list[Effect]:
+    return [effect for effect in effects if effect["effect"] in kinds]
 
 
-def _in_order(effects: Sequence[Effect]) -> list[Effect]:
+# Effects.
+
+
+def _joined(effects: Sequence[Effect]) -> list[Effect]:
     """The effects whose order counts; consecutive appends are one."""
     joined: list[Effect] = []
-    for effect in effects:
-        if effect["effect"] not in IN_ORDER:
-            continue
-        last = joined[-1] if joined else None
-        if last is not None and effect["effect"] == last["effect"] == "append":
-            batches = [*_list(last.get("batches")), *_list(effect.get("batches"))]
+    for effect in _of(effects, IN_ORDER):
+        if joined and effect["effect"] == joined[-1]["effect"] == "append":
+            batches = [*_list(joined[-1].get("batches")), *_list(effect.get("batches"))]
             joined[-1] = {"effect": "append", "batches": batches}
         else:
             joined.append(effect)
@@ -121,20 +116,10 @@ def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
 
 
-def _compare_order(expected: list[Effect], found: list[Effect], *, ordered: bool) -> Iterator[Difference]:
-    if not ordered:
-        for kinds in (*({kind} for kind in ON_DISK), MESSAGES, {"stop", "fatal"}):
-            yield from _compare_order(
-                [effect for effect in expected if effect["effect"] in kinds],
-                [effect for effect in found if effect["effect"] in kinds],
-                ordered=True,
-            )
-        return
-    left, right = _groups(expected), _groups(found)
-    for index in range(max(len(left), len(right))):
-        mine = left[index] if index < len(left) else []
-        theirs = right[index] if index < len(right) else []
-        differences = list(_compare_group(mine, theirs))
+def _compare_order(expected: list[Effect], found: list[Effect], unknown: set[str]) -> Iterator[Difference]:
+    nothing: list[Effect] = []
+    for mine, theirs in zip_longest(_groups(expected), _groups(found), fillvalue=nothing):
+        differences = list(_compare_group(mine, theirs, unknown))
         yield from differences
         if differences and [e["effect"] for e in mine] != [e["effect"] for e in theirs]:
             return  # the effects after this one are shifted
@@ -144,34 +129,36 @@ def _groups(effects: list[Effect]) -> list[list[Effect]]:
     """Messages that leave together are one group: no rule fixes which of them leaves first."""
     groups: list[list[Effect]] = []
     for effect in effects:
-        together = bool(groups) and effect["effect"] in MESSAGES and groups[-1][0]["effect"] in MESSAGES
-        if together:
+        if groups and effect["effect"] in MESSAGES and groups[-1][0]["effect"] in MESSAGES:
             groups[-1].append(effect)
         else:
             groups.append([effect])
     return groups
 
 
-def _compare_group(expected: list[Effect], found: list[Effect]) -> Iterator[Difference]:
+def _compare_group(expected: list[Effect], found: list[Effect], unknown: set[str]) -> Iterator[Difference]:
+    """Compare effects whose order does not count, those of the same key with each other."""
     mine, theirs = _by_key(expected), _by_key(found)
+    unpaired = [_shown(effect) for key, effect in theirs.items() if key not in mine]
     for key, effect in mine.items():
         other = theirs.pop(key, None)
         if other is None:
-            yield Difference(key, _shown(effect), _shown(next(iter(found))) if found else None)
-        elif effect["effect"] not in ("fatal", "stop"):
-            yield from _compare_effect(effect, other, key)
+            yield Difference(key[0], _shown(effect), unpaired[0] if unpaired else None)
+        elif effect["effect"] not in ENDS:
+            for name in (each for each in effect if each not in _LEFT_OUT):
+                yield from compare_values(effect[name], other.get(name), f"{key[0]}: {name}", unknown)
     for key, effect in theirs.items():
-        yield Difference(key, None, _shown(effect))
+        yield Difference(key[0], None, _shown(effect))
 
 
-def _by_key(effects: list[Effect]) -> dict[str, Effect]:
-    keyed: dict[str, Effect] = {}
+def _by_key(effects: list[Effect]) -> dict[tuple[str, int], Effect]:
+    """The effects by what they are about, and those alike by their number."""
+    seen = Counter[str]()
+    keyed = {}
     for effect in effects:
-        key = name = _key(effect)
-        number = 2
-        while key in keyed:
-            key, number = f"{name} ({number})", number + 1
-        keyed[key] = effect
+        key = _key(effect)
+        keyed[key, seen[key]] = effect
+        seen[key] += 1
     return keyed
 
 
@@ -193,87 +180,53 @@ def _shown(effect: Effect) -> Json:
     return {name: value for name, value in effect.items() if name != "correlationId"}
 
 
-def _compare_effect(expected: Effect, found: Effect, path: str) -> Iterator[Difference]:
-    left_aside = {"effect", "correlationId", "reason"}
-    for name, value in expected.items():
-        if name not in left_aside:
-            yield from compare_values(value, found.get(name), f"{path}: {name}")
-
-
-# Effects kind by kind.
-
-
-def _compare_kind(kind: str, expected: list[Effect], found: list[Effect]) -> Iterator[Difference]:
-    mine = [effect for effect in expected if effect["effect"] == kind]
-    theirs = [effect for effect in found if effect["effect"] == kind]
-    for index in range(max(len(mine), len(theirs))):
-        if index >= len(theirs):
-            yield Difference(kind, _shown(mine[index]), None)
-        elif index >= len(mine):
-            yield Difference(kind, None, _shown(theirs[index]))
-        else:
-            yield from _compare_effect(mine[index], theirs[index], kind)
-
-
 def _compare_timers(expected: list[Effect], found: list[Effect]) -> Iterator[Difference]:
     """The last time that each timer was armed; an adapter may report a timer that continues to run, or
     not.
     """
     mine, theirs = _last_armed(expected), _last_armed(found)
-    for timer in [*mine, *(timer for timer in theirs if timer not in mine)]:
-        wanted = mine.get(timer, "not armed")
-        got = theirs.get(timer, "not armed")
+    for timer in dict.fromkeys([*mine, *theirs]):
+        wanted, got = mine.get(timer, "not armed"), theirs.get(timer, "not armed")
         if wanted == "remaining":
             continue
+        fits, shown = got == wanted, wanted
         if isinstance(wanted, tuple):
             low, high = wanted
             fits = isinstance(got, int) and not isinstance(got, bool) and low <= got <= high
-            shown: Json = f"{low} ms" if low == high else f"{low} to {high} ms"
-        else:
-            fits, shown = got == wanted, wanted
+            shown = f"{low} ms" if low == high else f"{low} to {high} ms"
         if not fits:
             yield Difference(f"timer {timer}", shown, got)
 
 
 def _last_armed(effects: list[Effect]) -> dict[str, Json]:
-    return {_word(each.get("timer")): each.get("ms") for each in effects if each["effect"] == "timer"}
+    return {_word(each.get("timer")): each.get("ms") for each in _of(effects, {"timer"})}
 
 
 # Values.
 
 
-def compare_values(expected: Json, found: Json, path: str, *, exact: bool = False) -> Iterator[Difference]:
-    """The innermost places where two JSON values differ. ``exact``: no field of an object may be missing or
-    unknown; else the defaults of Kafka's messages hold, and fields that the reference does not know are
-    skipped.
+def compare_values(
+    expected: Json, found: Json, path: str, unknown: set[str] | None = None
+) -> Iterator[Difference]:
+    """The innermost places where two JSON values differ.
+
+    Without ``unknown`` no field of an object may be missing or unknown. Otherwise the defaults of Kafka's
+    messages hold, and fields that the reference does not know are skipped and added to ``unknown``.
     """
     if isinstance(expected, dict) and isinstance(found, dict):
         inside = path.rpartition(" ")[2].rpartition(".")[2]
-        names = sorted((expected.keys() | found.keys()) - (frozenset() if exact else NOT_COMPARED))
-        for name in names:
-            if not exact and name not in expected and name not in DEFAULTS:
+        for name in sorted(expected.keys() | found.keys()):
+            is_known = name in expected or name in DEFAULTS
+            if unknown is not None and (name in NOT_COMPARED or not is_known):
+                unknown |= {name} & found.keys()
                 continue
-            default = None if exact else DEFAULTS.get(name)
+            default = None if unknown is None else DEFAULTS.get(name)
             left, right = expected.get(name, default), found.get(name, default)
             if f"{inside}.{name}" in _UNORDERED and isinstance(left, list) and isinstance(right, list):
                 left, right = sorted(left, key=str), sorted(right, key=str)
-            yield from compare_values(left, right, f"{path}.{name}", exact=exact)
+            yield from compare_values(left, right, f"{path}.{name}", unknown)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for index, (left, right) in enumerate(zip(expected, found, strict=True)):
-            yield from compare_values(left, right, f"{path}[{index}]", exact=exact)
+            yield from compare_values(left, right, f"{path}[{index}]", unknown)
     elif expected != found or type(expected) is not type(found):
         yield Difference(path, expected, found)
-
-
-def unknown_fields(expected: Json, found: Json) -> frozenset[str]:
-    """Names of fields in ``found`` that were skipped because the reference does not know them."""
-    names: set[str] = set()
-    if isinstance(expected, dict) and isinstance(found, dict):
-        names.update(name for name in found if name not in expected and name not in DEFAULTS)
-        names.update(name for name in found if name in NOT_COMPARED)
-        for name in expected.keys() & found.keys():
-            names |= unknown_fields(expected[name], found[name])
-    elif isinstance(expected, list) and isinstance(found, list):
-        for left, right in zip(expected, found, strict=False):
-            names |= unknown_fields(left, right)
-    return frozenset(names)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from kraftcheck.evidence.adapters.asked import ON_DISK
-from kraftcheck.evidence.adapters.prologue import prologue
+from kraftcheck.evidence.adapters.situations import prologue
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Origin, Start, Stimulus, WaitExpired
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Event, FetchWaitExpired

@@ -11,11 +11,9 @@ import os
 from pathlib import Path
 
 from kraftcheck.evidence.adapters.extract import sequences
-from kraftcheck.evidence.adapters.stimuli import DriveSequence, Stimulus
+from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.evidence.recordings.fields import Fields
-from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.frozen import replace
 from kraftcheck.support import codec
 from kraftcheck.support.codec import Json
 from kraftcheck.support.errors import InputError
@@ -34,16 +32,9 @@ FORMAT, VERSION = "kraftcheck-drive-sequence", 1
 
 def encode(sequence: DriveSequence) -> dict[str, Json]:
     """``sequence`` as JSON data, without its origin."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": sequence.name,
-        "protocol": codec.encode(sequence.protocol, Protocol),
-        "identity": codec.encode(sequence.identity, Replica),
-        "disk": codec.encode(sequence.disk, Disk),
-        "written_back": sequence.written_back,
-        "stimuli": codec.encode(sequence.stimuli, tuple[Stimulus, ...]),
-    }
+    data = codec.encode(replace(sequence, origin=None), DriveSequence)
+    assert isinstance(data, dict)
+    return {"format": FORMAT, "version": VERSION, **data, "written_back": sequence.written_back}
 
 
 def dumps(sequence: DriveSequence) -> str:
@@ -59,14 +50,8 @@ def decode(data: Json, where: str) -> DriveSequence:
     fields = Fields.of(data, where)
     if fields.number("version") != VERSION:
         raise InputError(f"{where}: only version {VERSION} of sequence files can be read; make it again.")
-    return DriveSequence(
-        name=fields.text("name"),
-        protocol=codec.decode(fields.value("protocol"), Protocol, f"{where}: protocol"),
-        identity=codec.decode(fields.value("identity"), Replica, f"{where}: identity"),
-        disk=codec.decode(fields.value("disk"), Disk, f"{where}: disk"),
-        stimuli=codec.decode(fields.items("stimuli"), tuple[Stimulus, ...], f"{where}: stimuli"),
-        written_back=fields.flag("written_back", False),
-    )
+    content = {key: value for key, value in fields.values.items() if key not in ("format", "version")}
+    return codec.decode(content, DriveSequence, where)
 
 
 def load(path: Path) -> list[DriveSequence]:

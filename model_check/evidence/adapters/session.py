@@ -1,33 +1,62 @@
-"""Driving an adapter along sequences of stimuli, and comparing every step with the reference."""
+"""An adapter: its process; driving it along sequences, every step compared with the reference; and the
+shortest sequence that shows a difference.
+"""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kraftcheck.evidence.adapters import wire
-from kraftcheck.evidence.adapters.answers import Answer, Capabilities, read_answer, read_hello
+from kraftcheck.evidence.adapters.answers import AdapterError, Answer, Capabilities, read_answer, read_hello
 from kraftcheck.evidence.adapters.asked import STALE, Asking, Question, times_of
-from kraftcheck.evidence.adapters.compare import Difference, compare, unknown_fields
-from kraftcheck.evidence.adapters.process import AdapterError, AdapterProcess
+from kraftcheck.evidence.adapters.compare import Difference, compare
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.line_process import LineProcess, NoAnswerError
 
 #: The reason to skip a step: the adapter could not distinguish the answer from one that is awaited.
 NOT_PAIRED = "with a response that no request awaits, before the adapter showed a correlation id"
 
 
-class _LimitError(Exception):
-    """The number of steps that may be driven is used up."""
+class AdapterProcess(LineProcess):
+    """A running adapter. Raises InputError if ``command`` (split as a shell would, but not run by one) cannot
+    be started.
+    """
+
+    def __init__(self, command: str, timeout: float) -> None:
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise InputError(f"--adapter: the command cannot be split into words ({error}).") from None
+        if not words:
+            raise InputError("--adapter: the command is empty; give the program that answers.")
+        try:
+            super().__init__(words, timeout, farewell='{"type": "exit"}')
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(
+                f"--adapter: {words[0]!r} cannot be run ({reason}); check the command."
+            ) from None
+
+    def exchange(self, line: str) -> str:
+        """Send a line and wait for the line that answers it. Raises AdapterError."""
+        try:
+            return super().exchange(line)
+        except NoAnswerError as error:
+            last = " / ".join(each.strip()[:200] for each in error.errors if each.strip())
+            end = f"; the end of its standard error: {last}" if last else ""
+            raise AdapterError(error.what, end) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """A step in which the adapter differs: the question, and the differing places of the answer."""
 
     question: Question
@@ -69,6 +98,10 @@ class Driven(Counts):
     failed: Failed | None = None
 
 
+#: The correlation id that the adapter gave to each request of a process, by the reference's own.
+Correlations = dict[int | None, Json]
+
+
 class Session:
     """An adapter that has been greeted. ``steps`` counts the steps taken, at most ``limit`` of them.
 
@@ -78,7 +111,6 @@ class Session:
     def __init__(self, process: AdapterProcess, limit: int | None = None) -> None:
         self._process = process
         self._limit = limit
-        self._asked = 0
         self.steps = 0
         greeting = {"id": 0, "type": "hello", "protocol": wire.PROTOCOL, "name": "kraftcheck"}
         try:
@@ -92,32 +124,31 @@ class Session:
         Raises AdapterError, which names the step.
         """
         driven = Driven(sequence=sequence)
-        try:
-            self._drive(driven)
-        except _LimitError:
-            driven.limited = True
-        return driven
-
-    def _drive(self, driven: Driven) -> None:
-        sequence = driven.sequence
         detached: str | None = None
-        correlations: dict[int | None, Json] = {}
+        correlations: Correlations = {}
         for question in Asking(sequence).questions():
             if isinstance(question.event, Start):
                 detached, correlations = None, {}
             detached = detached or self._refusal(question)
-            if detached is not None or self._is_lost(question, correlations):
+            if detached is not None or _is_lost(question, correlations):
                 driven.skipped[detached or NOT_PAIRED] += 1
                 continue
-            answer = self._ask(sequence, question, correlations)
-            if answer is None:
+            if isinstance(question.event, Crash) and "crash" not in self.capabilities.events:
                 continue
+            if self._limit is not None and self.steps >= self._limit:
+                driven.limited = True
+                break
+            answer = self._ask(sequence, question, correlations)
             if answer.unsupported is not None:
                 detached = f"after a step that the adapter refuses: {answer.unsupported[:100]}"
                 driven.skipped[detached] += 1
                 continue
-            if self._judge(driven, question, answer, correlations):
-                return
+            driven.steps += 1
+            if question.outcome is not None:
+                self._judge(driven, question, answer, correlations)
+            if driven.failed is not None:
+                break
+        return driven
 
     def _refusal(self, question: Question) -> str | None:
         kind = wire.kind_of(question.event)
@@ -125,92 +156,112 @@ class Session:
             return None
         return f"from a step of the kind '{kind}' to the next start"
 
-    def _is_lost(self, question: Question, correlations: dict[int | None, Json]) -> bool:
-        """Whether an adapter could not distinguish this answer from one that is awaited."""
-        event = question.event
-        if not isinstance(event, ResponseReceived):
-            return False
-        if event.correlation == STALE:
-            return not any(isinstance(given, int) for given in correlations.values())
-        return not _is_awaited(question, event) and not isinstance(correlations.get(event.correlation), int)
-
-    def _ask(
-        self, sequence: DriveSequence, question: Question, correlations: dict[int | None, Json]
-    ) -> Answer | None:
-        """Put the question. ``None`` where there is no question."""
-        if isinstance(question.event, Crash) and "crash" not in self.capabilities.events:
-            return None
-        if self._limit is not None and self.steps >= self._limit:
-            raise _LimitError
+    def _ask(self, sequence: DriveSequence, question: Question, correlations: Correlations) -> Answer:
         self.steps += 1
-        self._asked += 1
         asked = wire.encode_question(question, sequence.identity, sequence.protocol)
         if isinstance(question.event, ResponseReceived):
             own = question.event.correlation
             asked["correlationId"] = STALE if own in (None, STALE) else correlations.get(own)
         try:
-            line = self._process.exchange(json.dumps({"id": self._asked, **asked}))
-            return read_answer(line, self._asked)
+            line = self._process.exchange(json.dumps({"id": self.steps, **asked}))
+            return read_answer(line, self.steps)
         except AdapterError as error:
             step = f"step {question.position + 1} of {sequence.name} ({asked['type']})"
             raise error.placed(f"in {step}") from None
 
-    def _judge(
-        self, driven: Driven, question: Question, answer: Answer, correlations: dict[int | None, Json]
-    ) -> bool:
-        """Compare and count; whether there is a difference."""
-        sequence, outcome = driven.sequence, question.outcome
-        driven.steps += 1
-        if outcome is None:
-            return False
+    def _judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
+        """Compare the answer with the outcome of the reference, and count the rules that it shows."""
+        outcome, times = question.outcome, times_of(driven.sequence.protocol)
+        assert outcome is not None
         before = question.before or outcome.replica
-        effects = [wire.encode_effect(e, before, times_of(sequence.protocol)) for e in outcome.effects]
+        effects = [wire.encode_effect(effect, before, times) for effect in outcome.effects]
         state = {} if question.ended else encode_state(outcome.replica, stopped=False)
-        shown = self.capabilities
-        if question.ended:
-            shown = replace(shown, state=frozenset())
+        shown = self.capabilities._replace(state=frozenset()) if question.ended else self.capabilities
+        unknown: set[str] = set()
         try:
-            found = tuple(compare(shown, effects, state, answer.effects, answer.state))
+            found = tuple(compare(shown, effects, state, answer.effects, answer.state, unknown))
         except RecursionError:
             raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
         if found:
             driven.compared += 1
             driven.failed = Failed(question, found)
-            return True
+            return
         driven.decided.update(outcome.rules)
-        visible = _is_visible(shown, effects)
-        if visible or shown.state:
-            driven.compared += 1
+        driven.not_known |= unknown
+        kinds = {effect["effect"] for effect in effects}
+        # That there is no effect shows, too.
+        visible = bool(kinds & shown.effects) or bool(shown.effects and not effects)
+        driven.compared += visible or bool(shown.state)
         if visible or (shown.state and not effects) or self._state_shows(question, state):
             driven.rules.update(outcome.rules)
-        for mine, theirs in _requests(effects, answer.effects):
-            correlations[mine["correlationId"]] = theirs.get("correlationId")
-        for mine, theirs in zip(effects, answer.effects, strict=False):
-            for part in ("data", "quorumState"):
-                driven.not_known |= unknown_fields(mine.get(part), theirs.get(part))
-        return False
+        for mine in effects:
+            for theirs in answer.effects:
+                if mine["effect"] == theirs["effect"] == "request" and theirs.get("to") == mine["to"]:
+                    correlations[mine["correlationId"]] = theirs.get("correlationId")
 
     def _state_shows(self, question: Question, state: dict[str, Json]) -> bool:
         before = {} if question.before is None else encode_state(question.before, stopped=False)
         return any(state.get(name) != before.get(name) for name in self.capabilities.state)
 
 
-def _is_awaited(question: Question, event: ResponseReceived) -> bool:
+def _is_lost(question: Question, correlations: Correlations) -> bool:
+    """Whether an adapter could not distinguish this answer from one that is awaited."""
+    event = question.event
+    if not isinstance(event, ResponseReceived):
+        return False
+    if event.correlation == STALE:
+        return not any(isinstance(given, int) for given in correlations.values())
     known = () if question.before is None else question.before.connections
-    return any(each.awaiting and each.correlation == event.correlation for each in known)
+    awaited = any(each.awaiting and each.correlation == event.correlation for each in known)
+    return not awaited and not isinstance(correlations.get(event.correlation), int)
 
 
-def _is_visible(shown: Capabilities, effects: list[dict[str, Json]]) -> bool:
-    """Whether an adapter shows any of these effects, or, where there are none, that there are none."""
-    return any(effect["effect"] in shown.effects for effect in effects) or bool(shown.effects and not effects)
+#: The largest number of times that the adapter is driven again.
+MAX_RUNS = 80
 
 
-def _requests(
-    effects: list[dict[str, Json]], found: tuple[dict[str, Json], ...]
-) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
-    """The requests of a step, each with the one in the adapter's report."""
-    for mine in effects:
-        if mine["effect"] == "request":
-            for theirs in found:
-                if theirs.get("effect") == "request" and theirs.get("to") == mine["to"]:
-                    yield mine, theirs
+def shrink(session: Session, driven: Driven, max_runs: int = MAX_RUNS) -> Driven:
+    """``driven``, or a shorter sequence whose last step differs in the same field.
+
+    Stimuli are left out greedily, large parts first. An adapter that fails meanwhile ends the search.
+    """
+    assert driven.failed is not None
+    field = driven.failed.differences[0].field
+    best = cut(driven)
+    size = _length(best) // 2
+    runs = 0
+    while size >= 1:
+        begin = 1
+        while begin + size <= _length(best) - 1 and runs < max_runs:
+            runs += 1
+            shorter = _try(session, _without(best, begin, size), field)
+            if shorter is None:
+                begin += size
+            else:
+                best = shorter
+        size = size // 2
+    return best
+
+
+def cut(driven: Driven) -> Driven:
+    """``driven`` without the steps after the difference."""
+    return replace(driven, sequence=_without(driven, 1, 0))
+
+
+def _length(driven: Driven) -> int:
+    assert driven.failed is not None
+    return driven.failed.question.position + 1
+
+
+def _without(driven: Driven, begin: int, size: int) -> DriveSequence:
+    stimuli = driven.sequence.stimuli[: _length(driven)]
+    return replace(driven.sequence, stimuli=stimuli[:begin] + stimuli[begin + size :], origin=None)
+
+
+def _try(session: Session, sequence: DriveSequence, field: str) -> Driven | None:
+    try:
+        found = session.drive(sequence)
+    except AdapterError:
+        return None
+    same = found.failed is not None and found.failed.differences[0].field == field
+    return found if same else None

@@ -63,8 +63,7 @@ class Origin:
     steps: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DriveSequence:
+class DriveSequence(Frozen):
     """The events at one replica.
 
     identity: the configuration of the replica (its durable and volatile fields are ignored); disk: the disk

@@ -1,14 +1,15 @@
 """The messages of the drive protocol as JSON; ``docs/drive.md`` describes them for implementers.
 
 Requests, responses, records and states have the form in which recordings of Kafka show them
-(:mod:`kraftcheck.evidence.recordings`): the names of Kafka's message schemas, -1 for unknown values.
+(:mod:`kraftcheck.evidence.recordings`): the names of Kafka's message schemas, -1 for unknown values. Every
+other value has the fields of its class in the reference, in camel case unless the tables below rename them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import asdict
 from msgspec.structs import fields as struct_fields
@@ -23,7 +24,6 @@ from kraftcheck.evidence.recordings.wire_records import (
     read_batch,
     read_quorum_state,
     read_snapshot,
-    read_snapshot_id,
     read_voter_set,
     write_batch,
     write_snapshot,
@@ -37,11 +37,11 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Duration, Effect
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, Timer
-from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import log_of
+from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.log import Batch, Snapshot, SnapshotId, log_of
 from kraftcheck.reference.messages import FetchSnapshotResponse, Message, VoteResponse
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
@@ -52,7 +52,7 @@ PROTOCOL = 1
 #: The fields of the state that an adapter may show.
 STATE = tuple(each.encode_name for each in struct_fields(State))
 
-#: Switches of the protocol that are configuration to an implementation, and their names there.
+#: Switches of the protocol, and times, that are configuration to an implementation, and their names there.
 CONFIGURED = {
     "fetch_timeout_ms": "fetchTimeoutMs",
     "request_timeout_ms": "requestTimeoutMs",
@@ -60,144 +60,120 @@ CONFIGURED = {
     "fetch_max_batches": "fetchMaxBatches",
     "fetch_snapshot_max_bytes": "fetchSnapshotMaxBytes",
 }
-
-
-class _Part(NamedTuple):
-    """A field of an event: its attribute, and how it is written and read; by default it is a number."""
-
-    attribute: str
-    write: Callable[[Any], Json] = lambda value: value
-    read: Callable[[Fields, str], Any] = Fields.number
-
-
-_NUMBERS = _Part("values", list, Fields.numbers)
-_EPOCH = {"epoch": _Part("epoch")}
-_REQUEST = {"from": _Part("source"), "requestId": _Part("correlation")}
-
-
-def _timers(data: Fields, key: str) -> tuple[Timer, ...]:
-    return tuple(codec.decode(word, Timer, key) for word in data.items(key))
-
-
-def _optional(data: Fields, key: str) -> int | None:
-    return None if data.value(key) is None else data.number(key)
-
-
-#: The events that carry no message by the name of their step, and what is written of each.
-_LOCAL: Mapping[str, tuple[type, Mapping[str, _Part]]] = {
-    "poll": (
-        events.Poll,
-        {
-            "expired": _Part("expired", lambda timers: [timer.value for timer in timers], _timers),
-            "discovery": _Part("discovery", read=_optional),
-            "now": _Part("now"),
-        },
-    ),
-    "requestTimedOut": (events.RequestTimedOut, {"node": _Part("node")}),
-    "backoffExpired": (events.BackoffExpired, {"node": _Part("node")}),
-    "fetchWaitExpired": (events.FetchWaitExpired, _REQUEST),
-    "append": (events.Append, {**_EPOCH, "values": _NUMBERS}),
-    "resign": (events.Resign, _EPOCH),
-    "upgradeKRaftVersion": (events.UpgradeKRaftVersion, {**_EPOCH, "version": _Part("version")}),
-    "createSnapshot": (
-        events.CreateSnapshot,
-        {
-            "snapshotId": _Part("id", write_snapshot_id, lambda data, _: read_snapshot_id(data)),
-            "values": _NUMBERS,
-            "size": _Part("size"),
-            "deletePrefix": _Part("delete_prefix", read=Fields.flag),
-        },
-    ),
-    "shutdown": (events.Shutdown, {}),
-}
-_KINDS: Mapping[type, str] = {
-    Start: "start",
-    events.RequestReceived: "request",
-    events.ResponseReceived: "response",
-    **{kind: name for name, (kind, _) in _LOCAL.items()},
-    Crash: "crash",
+_TIMES = {
+    "election_timeout": "electionTimeoutMs",
+    "election_backoff_max": "electionBackoffMaxMs",
+    "retry_backoff": "retryBackoffMs",
+    "append_linger": "lingerMs",
 }
 
-#: The kinds of steps that an adapter may support.
-EVENTS = tuple(_KINDS.values())
+#: By class the name of a step or effect, and the fields whose names differ from those of the class.
+Names = Mapping[type, tuple[str, Mapping[str, str]]]
 
-_snapshot_of = {"snapshot": lambda effect: write_snapshot(effect.snapshot)}
-_offset_to = {"to": attrgetter("offset")}
-
-#: The effects by class: their names, and what is written of each that depends on nothing else.
-_EFFECTS: Mapping[type, tuple[str, Mapping[str, Callable[[Any], Json]]]] = {
+_STEPS: Names = {
+    Start: ("start", {}),
+    events.RequestReceived: ("request", {"source": "from", "correlation": "requestId"}),
+    events.ResponseReceived: ("response", {"source": "from", "correlation": "correlationId"}),
+    events.Poll: ("poll", {}),
+    events.RequestTimedOut: ("requestTimedOut", {}),
+    events.BackoffExpired: ("backoffExpired", {}),
+    events.FetchWaitExpired: ("fetchWaitExpired", {"source": "from", "correlation": "requestId"}),
+    events.Append: ("append", {}),
+    events.Resign: ("resign", {}),
+    events.UpgradeKRaftVersion: ("upgradeKRaftVersion", {}),
+    events.CreateSnapshot: ("createSnapshot", {"id": "snapshotId"}),
+    events.Shutdown: ("shutdown", {}),
+    Crash: ("crash", {}),
+}
+_EFFECTS: Names = {
     effects.Persist: ("persist", {}),
-    effects.AppendBatch: ("append", {"batches": lambda effect: [write_batch(effect.batch)]}),
-    effects.Truncate: ("truncate", _offset_to),
-    effects.Flush: ("flush", _offset_to),
-    effects.StoreSnapshot: ("storeSnapshot", _snapshot_of),
-    effects.DeleteBefore: ("deleteBefore", {"snapshotId": lambda effect: write_snapshot_id(effect.id)}),
-    effects.LoadSnapshot: ("loadSnapshot", _snapshot_of),
-    effects.Send: (
-        "request",
-        {
-            "to": attrgetter("to"),
-            "correlationId": attrgetter("correlation"),
-            "api": lambda effect: api_of(effect.request),
-            "data": lambda effect: write_message(effect.request),
-        },
-    ),
-    effects.Reply: (
-        "response",
-        {
-            "to": attrgetter("to"),
-            "requestId": attrgetter("correlation"),
-            "api": lambda effect: api_of(effect.response),
-            "data": lambda effect: _response(effect.response),
-        },
-    ),
-    effects.HighWatermark: ("highWatermark", {"offset": attrgetter("offset")}),
-    effects.Transition: (
-        "transition",
-        {"from": attrgetter("source"), "to": attrgetter("target"), "epoch": attrgetter("epoch")},
-    ),
+    effects.AppendBatch: ("append", {"batch": "batches"}),
+    effects.Truncate: ("truncate", {"offset": "to"}),
+    effects.Flush: ("flush", {"offset": "to"}),
+    effects.StoreSnapshot: ("storeSnapshot", {}),
+    effects.DeleteBefore: ("deleteBefore", {"id": "snapshotId"}),
+    effects.LoadSnapshot: ("loadSnapshot", {}),
+    effects.Send: ("request", {"correlation": "correlationId"}),
+    effects.Reply: ("response", {"correlation": "requestId"}),
+    effects.HighWatermark: ("highWatermark", {}),
+    effects.Transition: ("transition", {"source": "from", "target": "to"}),
     effects.ArmTimer: ("timer", {}),
-    effects.AppendAccepted: ("appendAccepted", {"offset": attrgetter("offset")}),
-    effects.CallFailed: ("callFailed", {"reason": attrgetter("reason")}),
-    effects.ForgetRequests: ("forgetRequests", {"node": attrgetter("node")}),
+    effects.AppendAccepted: ("appendAccepted", {}),
+    effects.CallFailed: ("callFailed", {}),
+    effects.ForgetRequests: ("forgetRequests", {}),
     effects.Stop: ("stop", {}),
-    effects.Fatal: ("fatal", {"reason": attrgetter("sentence")}),
+    effects.Fatal: ("fatal", {}),
 }
 
-#: The effects that an adapter may report.
+#: The kinds of steps that an adapter may support, and the effects that it may report.
+EVENTS = tuple(name for name, _ in _STEPS.values())
 EFFECTS = tuple(name for name, _ in _EFFECTS.values())
+
+_LOCAL = {
+    name: (kind, {key: field for field, key in renamed.items()})
+    for kind, (name, renamed) in _STEPS.items()
+    if name not in ("start", "request", "response", "crash")
+}
+_WRITTEN: Mapping[type, Callable[[Any], Json]] = {
+    Batch: lambda batch: [write_batch(batch)],
+    Snapshot: write_snapshot,
+    SnapshotId: write_snapshot_id,
+    QuorumState: write_whole_quorum_state,
+    Timer: lambda timer: timer.value,
+    tuple: lambda values: [_written(value) for value in values],
+}
+
+
+def _fields(value: Frozen, names: Names) -> dict[str, Json]:
+    """The fields of a step or effect; a message is the fields ``api`` and ``data``."""
+    renamed, shown = names[type(value)][1], dict[str, Json]()
+    for name in value.__struct_fields__:
+        part = getattr(value, name)
+        if isinstance(part, Message):
+            shown |= {"api": api_of(part), "data": _message(part)}
+        else:
+            shown[renamed.get(name) or re.sub("_(.)", lambda found: found[1].upper(), name)] = _written(part)
+    return shown
+
+
+def _written(value: Any) -> Json:
+    write = _WRITTEN.get(type(value))
+    return value if write is None else write(value)
+
+
+def _message(message: Message) -> Json:
+    """A message as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field, and so is the
+    snapshot of which a FetchSnapshot response brings a part.
+    """
+    data = write_message(message)
+    if isinstance(message, FetchSnapshotResponse) and message.content is not None:
+        data["topics"][0]["partitions"][0]["snapshot"] = write_snapshot(message.content)
+    if isinstance(message, VoteResponse) and message.pre_vote is not None and data["topics"]:
+        data["topics"][0]["partitions"][0]["preVote"] = message.pre_vote
+    return data
 
 
 # Questions.
 
 
+def kind_of(event: Event | Start | Crash) -> str:
+    """The name of a step, one of ``EVENTS``."""
+    return _STEPS[type(event)][0]
+
+
 def encode_question(question: Question, identity: Replica, protocol: Protocol) -> Json:
     """A step as it is sent to an adapter, without its ``id``."""
     event = question.event
-    asked: dict[str, Json] = {"type": kind_of(event), "now": question.now}
     if isinstance(event, Start):
-        return {**asked, **_start(identity, question.disk, protocol)}
-    if isinstance(event, events.RequestReceived):
-        content = {"api": api_of(event.request), "data": write_message(event.request)}
-        return {**asked, "from": event.source, "requestId": event.correlation, **content}
-    if isinstance(event, events.ResponseReceived):
-        content = {"api": api_of(event.response), "data": _response(event.response)}
-        return {**asked, "from": event.source, "correlationId": event.correlation, **content}
-    _, parts = _LOCAL.get(asked["type"], (Crash, {}))
-    return asked | {
-        key: part.write(getattr(event, part.attribute)) for key, part in parts.items() if key != "now"
-    }
-
-
-def kind_of(event: Event | Start | Crash) -> str:
-    """The name of a step, one of ``EVENTS``."""
-    return _KINDS[type(event)]
+        shown = _start(identity, question.disk, protocol)
+    else:
+        shown = {} if isinstance(event, Crash) else _fields(event, _STEPS)
+    return {"type": kind_of(event), "now": question.now, **shown}
 
 
 def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]:
     times = times_of(protocol)
     update_period = span(times, Duration.UPDATE_VOTER_PERIOD)
-    stored = disk.quorum_state
     variant = codec.encode(protocol, Protocol)
     assert isinstance(variant, dict)
     return {
@@ -213,33 +189,18 @@ def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]
             "maxKraftVersion": identity.max_kraft_version,
         },
         "config": {
-            "electionTimeoutMs": times.election_timeout,
-            "electionBackoffMaxMs": times.election_backoff_max,
-            "retryBackoffMs": times.retry_backoff,
-            "lingerMs": times.append_linger,
+            **{name: getattr(times, field) for field, name in _TIMES.items()},
             "updateVoterPeriodMs": None if update_period is None else update_period.low,
             **{name: getattr(protocol, field) for field, name in CONFIGURED.items()},
         },
         "variant": {name: value for name, value in variant.items() if name not in CONFIGURED},
         "disk": {
-            "quorumState": None if stored is None else write_whole_quorum_state(stored),
+            "quorumState": _written(disk.quorum_state),
             "logStart": disk.log.start_offset,
-            "snapshots": [write_snapshot(snapshot) for snapshot in disk.log.snapshots],
+            "snapshots": _written(disk.log.snapshots),
             "batches": [write_batch(batch) for batch in disk.log.batches],
         },
     }
-
-
-def _response(response: Message) -> Json:
-    """A response as Kafka's JSON shows it; the flag of the KIP-996 draft is one more field, and so is the
-    snapshot of which a FetchSnapshot response brings a part.
-    """
-    data = write_message(response)
-    if isinstance(response, FetchSnapshotResponse) and response.content is not None:
-        data["topics"][0]["partitions"][0]["snapshot"] = write_snapshot(response.content)
-    if isinstance(response, VoteResponse) and response.pre_vote is not None and data["topics"]:
-        data["topics"][0]["partitions"][0]["preVote"] = response.pre_vote
-    return data
 
 
 # Effects.
@@ -249,19 +210,19 @@ def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Js
     """An effect of a step of ``before``. The ``ms`` of a timer are a pair, at least and at most; ``None``: it
     never expires, and ``"remaining"``: it continues to run.
     """
-    name, parts = _EFFECTS[type(effect)]
-    shown: dict[str, Json] = {"effect": name, **{key: write(effect) for key, write in parts.items()}}
-    if isinstance(effect, effects.Persist):
-        state = write_whole_quorum_state(effect.quorum_state)
-        # Version 0 of the quorum-state file has no directory id of a vote.
-        shown["quorumState"] = (
-            state if before.kraft_version >= 1 else {**state, "votedDirectoryId": uuid(None)}
-        )
-    elif isinstance(effect, effects.ArmTimer):
+    shown: dict[str, Json] = {"effect": _EFFECTS[type(effect)][0]}
+    if isinstance(effect, effects.Fatal | effects.CallFailed):
+        sentence = effect.sentence if isinstance(effect, effects.Fatal) else effect.reason.sentence
+        return shown | {"reason": sentence}
+    if isinstance(effect, effects.ArmTimer):
         lasts = span(times, effect.duration)
         spread: Json = None if lasts is None else (lasts.low, lasts.high)
-        shown["timer"] = effect.timer.value
-        shown["ms"] = "remaining" if effect.duration is Duration.REMAINING else spread
+        remains = effect.duration is Duration.REMAINING
+        return shown | {"timer": effect.timer.value, "ms": "remaining" if remains else spread}
+    shown |= _fields(effect, _EFFECTS)
+    if isinstance(effect, effects.Persist) and before.kraft_version < 1:
+        # Version 0 of the quorum-state file has no directory id of a vote.
+        shown["quorumState"] = {**shown["quorumState"], "votedDirectoryId": uuid(None)}
     return shown
 
 
@@ -307,13 +268,8 @@ def _config(data: Fields) -> tuple[Protocol, Times]:
     configured = {field: config.value(name) for field, name in CONFIGURED.items()}
     variant = {**data.inner("variant").values, **configured}
     protocol = codec.decode(variant, Protocol, f"{data.where}: variant")
-    return protocol, replace(
-        times_of(protocol),
-        election_timeout=config.number("electionTimeoutMs"),
-        election_backoff_max=config.number("electionBackoffMaxMs"),
-        retry_backoff=config.number("retryBackoffMs"),
-        append_linger=config.number("lingerMs"),
-    )
+    times = {field: config.number(name) for field, name in _TIMES.items()}
+    return protocol, replace(times_of(protocol), **times)
 
 
 def decode_event(data: Fields) -> Event:
@@ -327,9 +283,19 @@ def decode_event(data: Fields) -> Event:
         return events.ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
     if kind not in _LOCAL:
         raise InputError(f"{data.where}: there is no message of type {kind!r}.")
-    event, parts = _LOCAL[kind]
-    found: Event = event(**{part.attribute: part.read(data, key) for key, part in parts.items()})
+    event, fields = _LOCAL[kind]
+    values = {fields.get(key) or _snake(key): _as_declared(value) for key, value in data.values.items()}
+    known = [each.name for each in struct_fields(event)]
+    found: Event = codec.decode({key: values[key] for key in known if key in values}, event, data.where)
     return found
+
+
+def _as_declared(value: Json) -> Json:
+    return {_snake(key): each for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
 
 def _read_response(data: Fields) -> Any:

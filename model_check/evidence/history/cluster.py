@@ -17,6 +17,7 @@ EPOCHS_KEPT: Final = 50_000
 #: Votes and grants of all epochs together.
 VOTES_KEPT: Final = 500_000
 SETS_KEPT: Final = 2_000
+IDS_KEPT: Final = 20
 
 
 class Seen(NamedTuple):
@@ -68,6 +69,8 @@ class Epoch:
     """The facts of one epoch."""
 
     leader: Seen | None = None
+    known_by: set[int] = field(default_factory=set)
+    """The nodes that know a leader of it."""
     start: Seen | None = None
     """The offset at which the leader's epoch starts."""
     high: Seen | None = None
@@ -87,8 +90,8 @@ class Cluster:
     findings: Problems
     epochs: dict[int, Epoch] = field(default_factory=dict)
     forgotten: int = 0
-    id: bytes = b""
-    """The id of the cluster; empty until a line shows it."""
+    ids: dict[bytes, None] = field(default_factory=dict)
+    """The cluster ids that lines show, the first one first; more than a few are not kept."""
     _floor: Seen | None = None
     _votes: int = 0
     _wiped: set[int] = field(default_factory=set)
@@ -117,8 +120,9 @@ class Cluster:
 
     def same(self, cluster: bytes) -> bool:
         """Whether ``cluster`` is the id of this cluster; the first one shown is."""
-        self.id = self.id or cluster
-        return self.id == cluster
+        if len(self.ids) < IDS_KEPT:
+            self.ids.setdefault(cluster)
+        return next(iter(self.ids)) == cluster
 
     def wiped(self, node: int) -> None:
         """The node started with an empty disk: its votes before and after may differ (S-28)."""
@@ -127,6 +131,7 @@ class Cluster:
     def leader(self, epoch: int, seen: Seen) -> None:
         """``seen.node`` knows ``seen.value`` as the leader of ``epoch``."""
         entry = self._epoch(epoch)
+        entry.known_by.add(seen.node)
         if entry.leader is None:
             entry.leader = seen
         elif (

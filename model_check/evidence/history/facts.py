@@ -92,7 +92,7 @@ class Appended(NamedTuple):
 
     offset: int
     epoch: int
-    base: int | None
+    base: int | None = None
     """Offset of the first record appended, where a leader appended; None: a follower did."""
 
 

@@ -22,7 +22,7 @@ from kraftcheck.evidence.logs.scan import LONGEST_LINE
 CHUNK: Final = 1 << 20
 #: So many compressed bytes are decompressed at a time, to at most 20 MiB of gzip and Zstandard.
 _STEP: Final = 512
-#: What a decompressor may use at most, in bytes: some formats let the file choose.
+#: The most memory of a decompressor, in bytes: some formats let the file choose.
 _MEMORY: Final = 1 << 28
 _BZ2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 #: So many bytes tell what a file is.

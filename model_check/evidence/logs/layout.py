@@ -37,7 +37,7 @@ _NAMED_DATES: Final = {
     "DATE": "dd MMM yyyy HH:mm:ss,SSS",
 }
 _LETTERS: Final = "yMdHmsS"
-_TOKEN = re.compile(r"%(?P<width>-?\d*(?:\.-?\d+)?)(?P<name>%|[A-Za-z]+)(?P<options>(?:\{[^}]*\})*)")
+_TOKEN = re.compile(r"(?P<text>[^%]+)|%-?\d*(?:\.-?\d+)?(?P<name>%|[A-Za-z]+)(?P<options>(?:\{[^}]*\})*)")
 _WORD_OF: Final = {
     ("p", "level"): rb" *[A-Z]+ *",
     ("c", "logger"): rb" *[\w.$\[\]-]+ *",
@@ -192,32 +192,23 @@ def _tokens(pattern: str) -> Iterator[tuple[str, bytes, str]]:
     while place < len(pattern):
         match = _TOKEN.match(pattern, place)
         if match is None:
-            end = pattern.find("%", place + 1)
-            text = pattern[place : end if end >= 0 else len(pattern)]
-            if text.startswith("%"):
-                raise InputError(
-                    f"--pattern '{pattern}': '{text[:12]}' is not understood; write %% for a percent sign."
-                )
-            yield "text", re.escape(text.encode()), text
-            place += len(text)
-            continue
+            wrong = pattern[place : place + 12]
+            raise InputError(
+                f"--pattern '{pattern}': '{wrong}' is not understood; write %% for a percent sign."
+            )
         place = match.end()
-        yield from _conversion(pattern, match)
-
-
-def _conversion(pattern: str, match: re.Match[str]) -> Iterator[tuple[str, bytes, str]]:
-    name, options = match["name"], match["options"]
-    if name == "%":
-        yield "text", b"%", "%"
-    elif name in ("d", "date"):
-        yield "date", b"", options[1:].partition("}")[0]
-    elif name in ("m", "msg", "message"):
-        yield "message", b"", ""
-    elif name in _WORDS:
-        yield "word", _WORDS[name], ""
-    elif name != "n":
-        known = "%d, %p, %m, %c, %t, %C, %F, %L, %M, %r, %x, %X and %n"
-        raise InputError(f"--pattern '{pattern}': '%{name}' is not understood; known are {known}.")
+        name, text = match["name"], match["text"] or "%"
+        if name in (None, "%"):
+            yield "text", re.escape(text.encode()), text
+        elif name in ("d", "date"):
+            yield "date", b"", match["options"][1:].partition("}")[0]
+        elif name in ("m", "msg", "message"):
+            yield "message", b"", ""
+        elif name in _WORDS:
+            yield "word", _WORDS[name], ""
+        elif name != "n":
+            known = "%d, %p, %m, %c, %t, %C, %F, %L, %M, %r, %x, %X and %n"
+            raise InputError(f"--pattern '{pattern}': '%{name}' is not understood; known are {known}.")
 
 
 def _date(text: str) -> tuple[bytes, str]:

@@ -1,15 +1,13 @@
-"""The messages that matter, as facts.
-
-The wording is that of org.apache.kafka.raft (KafkaRaftClient, QuorumState, LeaderState, FollowerState and
-internals.KRaftControlRecordStateMachine), releases 3.3 to 4.5.
-"""
+"""The messages that matter, as facts; ``messages.toml`` lists them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import Final, NamedTuple
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
 from kraftcheck.evidence.history.facts import Appended, HighWatermark, Key, VoteAnswer
 from kraftcheck.evidence.logs.states import WORDS, LoggedState, Unreadable, key_of, keys, parse_state
@@ -31,7 +29,7 @@ class VoterSetRead(NamedTuple):
     """``Latest set of voters is`` (with its offset) or ``Starting voters are`` (without)."""
 
     voters: tuple[Key, ...]
-    offset: int | None
+    offset: int | None = None
 
 
 class VersionRead(NamedTuple):
@@ -75,7 +73,6 @@ Fact = (
 
 STARTING: Final = "process starts"
 LOADING: Final = "reads a snapshot"
-SHUTDOWN: Final = "graceful shutdown begins"
 STOPPED: Final = "graceful shutdown ends"
 OLD_PEER: Final = "a voter does not know pre-votes"
 FETCH_BACK: Final = "a replica fetches at a smaller offset than before"
@@ -84,41 +81,14 @@ FATAL: Final = "fatal fault"
 #: A line without log context, hence found on its own.
 FATAL_TEXT: Final = b"Encountered fatal fault: Unexpected error in raft IO thread"
 
-_SAID: Final = {
-    b"Reading KRaft snapshot and log": STARTING,
-    b"Loading snapshot (": LOADING,
-    b"Beginning graceful shutdown": SHUTDOWN,
-    b"Graceful shutdown ": STOPPED,
-    b"Prospective received unsupported version": OLD_PEER,
-    b"Detected non-monotonic update of fetch offset": FETCH_BACK,
-}
-
 _ARROW = re.compile(rb"\) from (?=(?:" + WORDS + rb")\()")
 _HIGH = re.compile(rb"(?:Optional\[)?LogOffsetMetadata\(offset=(\d{1,19}), metadata=")
 _HIGH_FROM = re.compile(rb"\) from (?:Optional\[)?LogOffsetMetadata\(offset=(\d{1,19}),")
 _HIGH_EPOCH = re.compile(rb" for (the first time for )?epoch (\d{1,10})\b")
 _END = re.compile(rb"endOffset=Optional(?:\[LogOffsetMetadata\(offset=(\d{1,19}),|\.empty)")
-_VOTE = re.compile(
-    rb", (?:replica|candidate)Epoch=(\d{1,10}), (?:replica|candidate)Id=(\d{1,10})"
-    rb"(?:, (?:replica|candidate)DirectoryId=([\w-]+))?(?:, voterDirectoryId=[\w-]+)?"
-    rb", lastOffsetEpoch=(\d{1,10}), lastOffset=(\d{1,19})(?:, preVote=(true|false))?\)"
-    rb"[\])]* with epoch (\d{1,10}) is (granted|rejected)\Z"
-)
-_CLUSTER = re.compile(rb"clusterId='([\w-]{1,64})'")
-_OFFSET_AND_EPOCH: Final = rb"OffsetAndEpoch[\[(]offset=(\d{1,19}), epoch=(\d{1,10})[\])]"
 
-
-def _fitting(pattern: bytes, make: Callable[[re.Match[bytes]], Fact]) -> Callable[[bytes], Fact]:
-    """A function that reads the rest of a message that fits ``pattern``."""
-    compiled = re.compile(pattern)
-
-    def read(rest: bytes) -> Fact:
-        match = compiled.match(rest)
-        if match is None:
-            raise Unreadable
-        return make(match)
-
-    return read
+#: Reads the rest of a message, after its beginning. Raises Unreadable.
+Reader = Callable[[bytes], Fact]
 
 
 def _transition(rest: bytes) -> Transition:
@@ -136,8 +106,7 @@ _completed: Final = lru_cache(maxsize=32)(_transition)
 
 
 def _attempting(rest: bytes) -> Fact:
-    _, new, old, starts, old_shown = _completed(rest)
-    return Transition(False, new, old, starts, old_shown)
+    return _completed(rest)._replace(completed=False)
 
 
 def _high_watermark(rest: bytes) -> Fact:
@@ -149,70 +118,83 @@ def _high_watermark(rest: bytes) -> Fact:
     if epoch is None and previous is None:
         raise Unreadable
     _, voters, states = rest.partition(b" and voters ")
-    ends: tuple[int | None, ...] | None = None
-    if voters:
-        if not states.startswith((b"[", b"{")) or not states.endswith((b"]", b"}")):
-            raise Unreadable
-        ends = tuple(int(one) if one else None for one in _END.findall(states)) or None
+    if voters and not (states.startswith((b"[", b"{")) and states.endswith((b"]", b"}"))):
+        raise Unreadable
+    ends = tuple(int(one) if one else None for one in _END.findall(states))
     return HighWatermark(
         offset=int(new[1]),
         epoch=None if epoch is None else int(epoch[2]),
         first=epoch is not None and epoch[1] is not None,
         previous=None if previous is None else int(previous[1]),
-        ends=ends,
+        ends=ends or None,
     )
 
 
-def _vote(rest: bytes) -> Fact:
-    match = _VOTE.search(rest)
-    if match is None or match[1] != match[7]:
-        raise Unreadable
-    cluster = _CLUSTER.match(rest)
+def _vote(found: Mapping[str, bytes | None]) -> Fact:
+    numbers = {name: int(found[name] or b"") for name in ("candidate", "epoch", "last_epoch", "last_offset")}
     return VoteAnswer(
-        candidate=key_of(int(match[2]), match[3]),
-        epoch=int(match[1]),
-        last_epoch=int(match[4]),
-        last_offset=int(match[5]),
-        pre_vote=match[6] == b"true",
-        granted=match[8] == b"granted",
-        cluster=b"" if cluster is None else cluster[1],
+        candidate=key_of(numbers.pop("candidate"), found["directory"]),
+        **numbers,
+        pre_vote=found["pre_vote"] == b"true",
+        granted=found["answer"] == b"granted",
+        cluster=found["cluster"] or b"",
     )
 
 
-def _said(what: str, rest: bytes) -> Fact:
-    return Said(what)
+def _numbers(kind: type[Any]) -> Callable[[Mapping[str, bytes | None]], Fact]:
+    """A function that makes a fact of this kind of numbers, and of voters."""
+
+    def make(found: Mapping[str, bytes | None]) -> Fact:
+        values = {
+            name: keys(text) if name == "voters" else int(text)
+            for name, text in found.items()
+            if text is not None
+        }
+        fact: Fact = kind(**values)
+        return fact
+
+    return make
 
 
-#: The beginning of a message → the function that reads the rest. No beginning begins another.
-MESSAGES: Final[dict[bytes, Callable[[bytes], Fact]]] = {
-    b"Completed transition to ": _completed,
-    b"Attempting durable transition to ": _attempting,
-    b"High watermark set to ": _high_watermark,
-    b"Follower high watermark updated to ": _fitting(rb"(\d{1,19})\Z", lambda at: HighWatermark(int(at[1]))),
-    b"Follower end offset updated to ": _fitting(
-        _OFFSET_AND_EPOCH, lambda at: Appended(int(at[1]), int(at[2]), base=None)
-    ),
-    b"Leader appended records at base offset ": _fitting(
-        rb"(\d{1,19}), new end offset is " + _OFFSET_AND_EPOCH,
-        lambda at: Appended(int(at[2]), int(at[3]), base=int(at[1])),
-    ),
-    b"Vote request VoteRequestData(": _vote,
-    b"Latest set of voters is ": _fitting(
-        rb"(VoterSet\(.*) at offset (-?\d{1,19})\Z", lambda at: VoterSetRead(keys(at[1]), int(at[2]))
-    ),
-    b"Latest kraft.version is ": _fitting(
-        rb"\D{0,40}?(\d{1,5}) at offset (-?\d{1,19})\Z", lambda at: VersionRead(int(at[1]), int(at[2]))
-    ),
-    b"Starting voters are ": _fitting(rb"VoterSet\(.*\)\Z", lambda at: VoterSetRead(keys(at[0]), None)),
-    b"Truncated to offset ": _fitting(
-        rb"(\d{1,19}) from Fetch response from leader -?\d{1,10}\Z", lambda at: Truncated(int(at[1]))
-    ),
-    b"Fully truncated the log at ": _fitting(
-        rb"\(LogOffsetMetadata\(offset=(\d{1,19}), .*\), (\d{1,10})\) after downloading snapshot ",
-        lambda at: SnapshotLoaded(int(at[1]), int(at[2])),
-    ),
-    **{text: partial(_said, what) for text, what in _SAID.items()},
+_WHOLE: Mapping[str, Reader] = {
+    "completed": _completed,
+    "attempting": _attempting,
+    "high_watermark": _high_watermark,
 }
+_BY_GROUPS: Mapping[str, Callable[[Mapping[str, bytes | None]], Fact]] = {
+    "vote": _vote,
+    **{
+        kind.__name__: _numbers(kind)
+        for kind in (HighWatermark, Appended, VoterSetRead, VersionRead, Truncated, SnapshotLoaded)
+    },
+}
+
+
+def _reader(entry: Mapping[str, Any]) -> Reader:
+    """The function that reads the rest of a message as ``messages.toml`` describes it."""
+    if "says" in entry:
+        said = Said(entry["says"])
+        return lambda rest: said
+    if entry["fact"] in _WHOLE:
+        return _WHOLE[entry["fact"]]
+    pattern, make = re.compile("".join(entry["pattern"]).encode()), _BY_GROUPS[entry["fact"]]
+
+    def read(rest: bytes) -> Fact:
+        match = pattern.match(rest)
+        if match is None:
+            raise Unreadable
+        return make(match.groupdict())
+
+    return read
+
+
+def _read() -> dict[bytes, Reader]:
+    text = (files("kraftcheck.evidence.logs") / "messages.toml").read_text(encoding="utf-8")
+    return {entry["begins"].encode(): _reader(entry) for entry in tomllib.loads(text)["message"]}
+
+
+#: The beginning of a message → the function that reads the rest.
+MESSAGES: Final = _read()
 
 
 def parse(beginning: bytes, message: bytes) -> Fact:

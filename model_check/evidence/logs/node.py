@@ -401,6 +401,8 @@ class Node:
             self.disturb()
         elif state is not None:
             check_vote(fact, state, self._process.progress, self._report)
+        what = f"{'pre-' if fact.pre_vote else ''}vote {'granted' if fact.granted else 'rejected'}"
+        self._tell(what, offset=fact.last_offset, candidate=fact.candidate.id)
 
     def _voters(self, fact: VoterSetRead) -> None:
         process = self._process
@@ -433,7 +435,13 @@ class Node:
         cites = (*wrong.cites, *map(property_id, wrong.also))
         self._problem(wrong.check, wrong.expected, wrong.found, wrong.earlier, cites)
 
-    def _tell(self, what: str, state: LoggedState | None = None, offset: int | None = None) -> None:
+    def _tell(
+        self,
+        what: str,
+        state: LoggedState | None = None,
+        offset: int | None = None,
+        candidate: int | None = None,
+    ) -> None:
         if self._listen is None:
             return
         process = self._process
@@ -454,5 +462,6 @@ class Node:
                 voters=None if voters is None else tuple(sorted(voters, key=str)),
                 voters_offset=None if last is None else last.offset,
                 version=progress.versions[-1][1] if progress.versions else None,
+                candidate=candidate,
             )
         )

@@ -26,7 +26,7 @@ class HistoryEntry:
     """Number of the process within the node's logs, from 1; 0 where the logs begin within a process."""
     what: str
     """start, transition, attempt, interrupted, high watermark, voters, version, truncation, snapshot, append,
-    end.
+    vote granted, vote rejected, pre-vote granted, pre-vote rejected, end.
     """
     where: Where
     time: str
@@ -38,6 +38,8 @@ class HistoryEntry:
     voters: tuple[Key, ...] | None
     voters_offset: int | None
     version: int | None
+    candidate: int | None = None
+    """The candidate whose vote request was answered."""
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +19,7 @@ from kraftcheck.evidence.logs.releases import release_named
 from kraftcheck.evidence.logs.scan import DROPPED, Counts, Hit, scan
 from kraftcheck.evidence.logs.sources import Progress, Source, find_sources
 from kraftcheck.evidence.logs.states import Unreadable
+from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
 
 #: More nodes than this in one set of files are not a cluster.
@@ -34,6 +36,21 @@ class Options:
 
     pattern: str | None = None
     release: str | None = None
+
+    @staticmethod
+    def add_to(parser: argparse.ArgumentParser) -> None:
+        """Define the options of commands that read logs, those of the report included."""
+        tried = f"log4j conversion pattern (tried by itself: '{PATTERNS[0]}' and others)"
+        parser.add_argument("--pattern", metavar="PATTERN", help=tried.replace("%", "%%"))
+        release = "Kafka release that wrote the logs (default: recognised)"
+        parser.add_argument("--release", metavar="N.N", help=release)
+        parser.add_argument("--json", action="store_true", help="print the machine-readable report")
+        limit = "problems shown in full (default: 20)"
+        parser.add_argument("--limit", type=whole_number, default=20, metavar="N", help=limit)
+        parser.epilog = (
+            "Exit status: 0 no problem, 1 problems, 2 nothing to read, 3 only problems in doubt, as lines "
+            "are out of order."
+        )
 
 
 @dataclass(slots=True)

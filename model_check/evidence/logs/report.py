@@ -24,7 +24,7 @@ SHOWN: Final = frozenset(
 )
 
 
-#: What is counted of files, and how damage among it is called.
+#: The counts of files, and the names of damage among them.
 _COUNTED: Final = ("bytes", "lines", "records", "relevant", "overlong", "nulBytes", "notUtf8")
 _DAMAGE: Final = {"overlong": "overlong lines", "nulBytes": "NUL bytes", "notUtf8": "lines not UTF-8"}
 #: Damaged files that are listed.

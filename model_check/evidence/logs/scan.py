@@ -35,7 +35,7 @@ Hit = tuple[int, bytes, int, bytes]
 
 @dataclass(slots=True)
 class Counts:
-    """What a stream of bytes held besides."""
+    """Counts of a stream of bytes, apart from its hits."""
 
     bytes: int = 0
     lines: int = 0

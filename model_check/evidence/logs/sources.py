@@ -48,7 +48,7 @@ class Source:
     text: Callable[[Progress | None], Iterator[bytes]]
     """The text of the file. Raises InputError."""
     damaged: list[str]
-    """What is wrong with the compressed data, as far as it was read."""
+    """Damage of the compressed data, as far as it was read."""
 
 
 def find_sources(paths: Sequence[Path], layouts: Sequence[Layout]) -> tuple[list[Source], list[Path | str]]:

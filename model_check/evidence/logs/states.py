@@ -5,9 +5,9 @@ from 3.3 to 4.5 (``forms.toml``); a form that is not known is read by the names 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache, wraps
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
 
 from kraftcheck.evidence.history.facts import NOT_SHOWN, Hidden, Key
 from kraftcheck.evidence.logs.releases import Releases, forms
@@ -57,8 +57,9 @@ class LoggedState(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What stays as it is while the node stays in this state."""
-        return (self.role, self.epoch, self.leader, self.voted, self.voters, self.timeout, self.epoch_start)
+        """The values that do not change while the node is in this state."""
+        # Role, epoch, leader, vote and voters.
+        return self[:5], self.timeout, self.epoch_start
 
     @property
     def durable(self) -> bool:
@@ -74,9 +75,18 @@ class LoggedState(NamedTuple):
         return ", ".join(parts)
 
 
-#: Brackets with none within them, a bracket, or the name of a field.
-_TOKEN = re.compile(rb"[\[({][^\[({\])}]*[\])}]|[\[({]|[\])}]|(?:^|,\s*|\s)([A-Za-z]+)=")
-_OPENING = frozenset(b"([{")
+#: The value of a field: brackets are balanced, as deep as any release nests them. A value ends before a comma
+#: or, where a release forgets it, before the space that separates the next field.
+_DEEPEST: Final = 8
+_PLAIN: Final = rb"[^\[({\])}]"
+
+
+def _nested(depth: int) -> bytes:
+    inner = rb"(?:%s++|%s)*+" % (_PLAIN, _nested(depth - 1)) if depth else _PLAIN + rb"*+"
+    return rb"[\[({]%s[\])}]" % inner
+
+
+_FIELD = re.compile(rb"([A-Za-z]+)=((?:[^\[({\])},=\s]++|\s?+%s)*+)(?:,\s*|\s|\Z)" % _nested(_DEEPEST))
 _KEY = re.compile(
     rb"ReplicaKey\(id=(\d{1,10}), directoryId=(?:Optional\[)?"
     rb"(<undefined>|Optional\.empty|[\w-]{1,64})(?![\w-])"
@@ -87,6 +97,8 @@ _VOTE = re.compile(
 _VOTER_OBJECT = re.compile(rb"(?:^|[{ ])(\d{1,10})=[\w.$]+@[0-9a-f]+")
 _OFFSET = re.compile(rb"(?:Optional\[)?LogOffsetMetadata\(offset=(\d{1,19}),")
 _NODE = re.compile(rb"\(id: (\d{1,10}) ")
+#: No number that Kafka prints has more digits.
+_DIGITS: Final = 19
 _INTEGER = re.compile(rb"-?\d{1,19}")
 _OPTIONAL = re.compile(rb"OptionalInt\[(\d{1,10})\]")
 _ABSENT = (b"null", b"Optional.empty", b"OptionalInt.empty", b"-1")
@@ -95,52 +107,27 @@ VOTERS_KEPT: Final = 256
 _ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def fields(body: bytes) -> dict[str, bytes]:
+def fields(body: bytes) -> dict[bytes, bytes]:
     """The fields of ``a=1, b=[..], c=X(d=2)`` at the outermost level. Raises Unreadable on unbalanced
     brackets.
 
     Release 3.8 prints one comma too few and two releases one space too few; both are read.
     """
-    found: dict[str, bytes] = {}
-    depth, name, start = 0, "", 0
-    for token in _TOKEN.finditer(body):
-        if token[1] is None:
-            if token.end() - token.start() > 1:
-                continue
-            depth += 1 if token[0][0] in _OPENING else -1
-            if depth < 0:
-                raise Unreadable
-        elif depth == 0:
-            if name:
-                found[name] = body[start : token.start()]
-            name, start = token[1].decode("ascii"), token.end()
-    if depth or not name:
-        raise Unreadable
-    found[name] = body[start:]
+    found, place = dict[bytes, bytes](), 0
+    while place < len(body):
+        match = _FIELD.match(body, place)
+        if match is None:
+            raise Unreadable
+        found[match[1]] = match[2]
+        place = match.end()
     return found
 
 
-#: Texts up to this length are remembered with their meaning; Kafka's are far shorter.
-_LONGEST_REMEMBERED: Final = 1 << 13
-
-Read = TypeVar("Read", bound=Callable[..., Any])
+#: The same states, voters and keys are printed again and again, mostly in neighbouring lines.
+_REMEMBERED: Final = 32
 
 
-def _remembered(read: Read) -> Read:
-    """``read`` with a cache of short texts: the same states, voters and keys are printed again and again."""
-    cached = lru_cache(maxsize=512)(read)
-
-    @wraps(read)
-    def remembering(text: bytes, *more: Any) -> Any:
-        return (cached if len(text) <= _LONGEST_REMEMBERED else read)(text, *more)
-
-    return cast(Read, remembering)
-
-
-_NUMBERS: Final = ("epoch", "electionTimeoutMs", "fetchTimeoutMs", "epochStartOffset")
-
-
-@_remembered
+@lru_cache(maxsize=_REMEMBERED)
 def parse_state(text: bytes) -> LoggedState:
     """The state that ``text`` prints. Raises Unreadable."""
     word, bracket, rest = text.partition(b"(")
@@ -148,32 +135,41 @@ def parse_state(text: bytes) -> LoggedState:
     if role is None or not bracket or not rest.endswith(b")"):
         raise Unreadable
     shown = fields(rest[:-1])
-    if "epoch" not in shown or any(_INTEGER.fullmatch(shown.get(name, b"0")) is None for name in _NUMBERS):
-        raise Unreadable
-    numbers = {name: int(shown[name]) for name in _NUMBERS if name in shown}
+    epoch = _integer(shown.get(b"epoch"))
+    timeout = shown.get(b"electionTimeoutMs", shown.get(b"fetchTimeoutMs"))
+    start = shown.get(b"epochStartOffset")
     granted = electorate = None
-    releases = forms().states.get((word.decode("ascii"), tuple(shown)), frozenset())
-    votes = shown.get("epochElection", shown.get("voteStates"))
+    releases = _printing().get((word, *shown), frozenset())
+    votes = shown.get(b"epochElection", shown.get(b"voteStates"))
     if votes is not None:
         granted, electorate, releases = _election(votes, releases)
     local = _local(shown)
     return LoggedState(
         role,
-        numbers["epoch"],
+        epoch,
         _leader(role, shown, local),
         _voted(role, shown, local),
-        _ids(shown["voters"]) if "voters" in shown else None,
-        offset(shown["highWatermark"]) if "highWatermark" in shown else NOT_SHOWN,
-        numbers.get("electionTimeoutMs", numbers.get("fetchTimeoutMs")),
+        _ids(shown[b"voters"]) if b"voters" in shown else None,
+        offset(shown[b"highWatermark"]) if b"highWatermark" in shown else NOT_SHOWN,
+        None if timeout is None else _integer(timeout),
         local,
-        numbers.get("epochStartOffset"),
+        None if start is None else _integer(start),
         granted,
         electorate,
         releases,
     )
 
 
-@_remembered
+@cache
+def _printing() -> Mapping[tuple[bytes, ...], Releases]:
+    """Word and fields of a printed state, in order → the releases that print it so."""
+    return {
+        tuple(text.encode() for text in (word, *names)): found
+        for (word, names), found in forms().states.items()
+    }
+
+
+@lru_cache(maxsize=_REMEMBERED)
 def keys(text: bytes) -> tuple[Key, ...]:
     """All replica keys that ``text`` prints, in order. Raises Unreadable if there are too many."""
     found = tuple(key_of(int(match[1]), match[2]) for match in _KEY.finditer(text))
@@ -194,13 +190,13 @@ def key_of(replica: int, directory: bytes | None) -> Key:
     return Key(replica, None if text in (None, _ZERO_UUID, "<undefined>", "Optional.empty") else text)
 
 
-def _integer(shown: Mapping[str, bytes], name: str) -> int:
-    if (value := shown.get(name)) is None or _INTEGER.fullmatch(value) is None:
+def _integer(text: bytes | None) -> int:
+    if text is None or not text.isdigit() or len(text) > _DIGITS:
         raise Unreadable
-    return int(value)
+    return int(text)
 
 
-@_remembered
+@lru_cache(maxsize=_REMEMBERED)
 def _ids(text: bytes) -> tuple[int, ...]:
     if not (text.startswith(b"[") and text.endswith(b"]")):
         raise Unreadable
@@ -210,7 +206,7 @@ def _ids(text: bytes) -> tuple[int, ...]:
     return tuple(sorted(int(part) for part in parts))
 
 
-@_remembered
+@lru_cache(maxsize=_REMEMBERED)
 def _election(
     text: bytes, releases: Releases
 ) -> tuple[frozenset[int] | None, frozenset[int] | None, Releases]:
@@ -231,13 +227,13 @@ def _election(
     return None, ids or None, releases
 
 
-def _local(shown: Mapping[str, bytes]) -> Key | None:
-    text = shown.get("localVoterNode", shown.get("localReplicaKey"))
+def _local(shown: Mapping[bytes, bytes]) -> Key | None:
+    text = shown.get(b"localVoterNode", shown.get(b"localReplicaKey"))
     if text is not None:
         return _first_key(text)
-    if "localId" not in shown:
+    if b"localId" not in shown:
         return None
-    return key_of(_integer(shown, "localId"), shown.get("localDirectoryId"))
+    return key_of(_integer(shown[b"localId"]), shown.get(b"localDirectoryId"))
 
 
 def _first_key(text: bytes) -> Key:
@@ -247,12 +243,12 @@ def _first_key(text: bytes) -> Key:
     return found[0]
 
 
-def _leader(role: str, shown: Mapping[str, bytes], local: Key | None) -> int | Hidden | None:
+def _leader(role: str, shown: Mapping[bytes, bytes], local: Key | None) -> int | Hidden | None:
     if role in ("Leader", "Resigned"):
         return NOT_SHOWN if local is None else local.id
     if role in ("Candidate", "Voted"):
         return None
-    text = shown.get("leader", shown.get("leaderId"))
+    text = shown.get(b"leader", shown.get(b"leaderId"))
     if text is None:
         return NOT_SHOWN
     if text in _ABSENT:
@@ -263,10 +259,10 @@ def _leader(role: str, shown: Mapping[str, bytes], local: Key | None) -> int | H
     return int(text if match is None else match[1])
 
 
-def _voted(role: str, shown: Mapping[str, bytes], local: Key | None) -> Key | Hidden | None:
+def _voted(role: str, shown: Mapping[bytes, bytes], local: Key | None) -> Key | Hidden | None:
     if role == "Candidate":
         return NOT_SHOWN if local is None else local
-    text = shown.get("votedKey")
+    text = shown.get(b"votedKey")
     if text is not None:
         return None if text in _ABSENT else _first_key(text)
-    return Key(_integer(shown, "votedId"), None) if "votedId" in shown else NOT_SHOWN
+    return Key(_integer(shown[b"votedId"]), None) if b"votedId" in shown else NOT_SHOWN

@@ -259,7 +259,7 @@ class NodeRun:
             self.known.snapshots.update({snapshot.id: snapshot for snapshot in created})
         else:
             self.found.append(Found("call", "a call of the raft client", call))
-        failed = [e.reason for e in self.host.effects if isinstance(e, CallFailed)]
+        failed = [e.reason.value for e in self.host.effects if isinstance(e, CallFailed)]
         threw = None if line.threw is UNSET else line.threw
         if bool(failed) != (threw is not None):
             self.found.append(Found("threw", failed or None, threw))

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Final
 
 from kraftcheck.evidence.logs.reader import Options, Reader, nothing_found
 from kraftcheck.evidence.logs.report import exit_status
 from kraftcheck.pipeline.logs.files import DEFAULT_LAYOUT, compile_layout, find_files
 from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
-from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console
 
-#: Problems shown in full.
-_LIMIT: Final = 20
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the arguments."""
-    parser.epilog = (
-        "Exit status: 0 no problem, 1 problems, 2 nothing to read, 3 only problems in doubt, as lines are "
-        "out of order. See docs/pipeline/logs.md."
-    )
     parser.add_argument(
         "paths",
         nargs="*",
@@ -37,19 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="LAYOUT",
         help=f"where the cluster stands in the paths below PATH (default: {DEFAULT_LAYOUT})",
     )
-    parser.add_argument("--pattern", metavar="PATTERN", help="log4j conversion pattern (default: recognised)")
-    parser.add_argument(
-        "--release", metavar="N.N", help="Kafka release that wrote the logs (default: recognised)"
-    )
     parser.add_argument("-o", "--output", metavar="FOLDER", help="write the Parquet data sets there")
-    parser.add_argument("--json", action="store_true", help="print the machine-readable report")
-    parser.add_argument(
-        "--limit",
-        type=whole_number,
-        default=_LIMIT,
-        metavar="N",
-        help=f"problems shown in full (default: {_LIMIT})",
-    )
+    Options.add_to(parser)
     add_session_options(parser)
 
 

@@ -95,7 +95,7 @@ def _files(given: str, pattern: re.Pattern[str] | None) -> list[LogFile]:
 
 
 def _glob(parts: Sequence[str]) -> re.Pattern[str]:
-    """What begins like the glob ``parts``; a group for what lies below it."""
+    """A pattern for paths that begin like the glob ``parts``; a group for the part below it."""
     names = []
     for part in parts:
         if part == "**":

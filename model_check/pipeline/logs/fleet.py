@@ -89,7 +89,8 @@ def merged(reports: Iterable[tuple[str, dict[str, Any]]], limit: int) -> dict[st
         if one["missing"]:
             whole["missing"].append({"cluster": cluster, "nodes": one["missing"]})
         if "other-cluster" in one["notes"]:
-            whole["mixed"].append({"cluster": cluster, "first": one["firstNotes"]["other-cluster"]})
+            first = one["firstNotes"]["other-cluster"]
+            whole["mixed"].append({"cluster": cluster, "first": first, "ids": one["clusterIds"]})
     return whole | {"problems": whole["problems"][:limit]}
 
 
@@ -104,8 +105,9 @@ def print_fleet(out: Console, report: dict[str, Any], output: str | None, limit:
         ids = ", ".join(map(str, one["nodes"]))
         entry(out, "missing", f"{printable(one['cluster'])}: no logs of voter {ids}, so not compared")
     for one in report["mixed"][:_LISTED]:
-        where = printable(one["first"])
-        entry(out, "mixed", f"{printable(one['cluster'])}: lines of another cluster at {where}; see --layout")
+        ids, where = printable(", ".join(one["ids"])), printable(one["first"])
+        text = f"{printable(one['cluster'])}: lines of clusters {ids}, first at {where}; see --layout"
+        entry(out, "mixed", text)
     print_files(out, report)
     print_problems(out, report["problems"])
     print_verdict(out, report, limit, of)

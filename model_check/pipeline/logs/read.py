@@ -1,6 +1,4 @@
-"""What a Spark task does with the log files of a cluster: it reads them as `kraftcheck logs` does, and gives
-the history and the report as rows.
-"""
+"""A Spark task: it reads the logs of a cluster as `kraftcheck logs` does; history and report become rows."""
 
 from __future__ import annotations
 
@@ -14,14 +12,14 @@ from kraftcheck.evidence.logs.content import chunks_of
 from kraftcheck.evidence.logs.findings import Findings
 from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader
-from kraftcheck.evidence.logs.report import SHOWN, as_json, history_json
+from kraftcheck.evidence.logs.report import as_json, history_json
 from kraftcheck.evidence.logs.sources import in_order, looked_at
 from kraftcheck.pipeline.logs.files import open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What tasks are given, and the rows that they give: ``detail`` is JSON with the columns of the data set
+#: The input of tasks, and their rows: ``detail`` is JSON with the columns of the data set
 #: ``kind``; that of a row of ``clusters`` is the whole report, with the first problems.
 GIVEN: Final = "cluster string, files array<struct<file:string,size:bigint>>"
 ROWS: Final = "kind string, cluster string, detail string"
@@ -67,8 +65,8 @@ def _read_cluster(
     rows: Rows, files: list[tuple[str, int]], options: Options, limit: int
 ) -> Iterator[pa.RecordBatch]:
     def listen(step: HistoryEntry) -> None:
-        if step.what in SHOWN or step.what == "high watermark":
-            rows.add("history", history_json(step))
+        if step.what not in ("append", "attempt"):
+            rows.add("history", history_json(step) | {"candidate": step.candidate})
 
     reader = Reader(options, listen, Findings(_PROBLEMS_KEPT))
     sources, copies = in_order(
@@ -77,7 +75,8 @@ def _read_cluster(
     for _ in reader.reading_all(sources):
         yield from rows.batch(_BATCH)
     report = reader.finish(copies)
-    data = as_json(report) | {"missing": _missing(report)}
+    ids = [id.decode("ascii", "replace") for id in reader.cluster.ids]
+    data = as_json(report) | {"missing": _missing(report), "clusterIds": ids}
     for kind in ("problems", "files", "nodes"):
         for detail in data[kind]:
             rows.add(kind, detail)
@@ -115,6 +114,7 @@ def _epochs(cluster: Cluster) -> Iterator[dict[str, Any]]:
         yield (
             {"epoch": number}
             | {name: None if one is None else one.value for name, one in seen.items()}
+            | {"knownBy": sorted(epoch.known_by)}
             | {
                 name: [{"voter": voter, "candidate": one.value} for voter, one in sorted(of.items())]
                 for name, of in votes.items()

@@ -13,16 +13,16 @@ _VOTES: Final = "array<struct<voter:int,candidate:int>>"
 DATASETS: Final = {
     "history": Dataset(
         "log-history",
-        1,
+        2,
         f"cluster string, node int, process int, what string, {_LINE}, state string, role string, "
         "epoch bigint, leader int, voted int, offset bigint, highWatermark bigint, voters array<string>, "
-        "votersOffset bigint, kraftVersion int",
+        "votersOffset bigint, kraftVersion int, candidate int",
     ),
     "epochs": Dataset(
         "log-epochs",
-        2,
-        f"cluster string, epoch bigint, leader int, votes {_VOTES}, grants {_VOTES}, start bigint, "
-        "highWatermark bigint",
+        3,
+        f"cluster string, epoch bigint, leader int, knownBy array<int>, votes {_VOTES}, grants {_VOTES}, "
+        "start bigint, highWatermark bigint",
     ),
     "problems": Dataset(
         "log-problems",
@@ -45,9 +45,9 @@ DATASETS: Final = {
     ),
     "clusters": Dataset(
         "log-clusters",
-        1,
+        2,
         "cluster string, problemCounts map<string,bigint>, problemsInDoubt map<string,bigint>, "
         "notes map<string,bigint>, firstNotes map<string,string>, copies array<string>, "
-        "missing array<int>, epochsForgotten bigint",
+        "missing array<int>, clusterIds array<string>, epochsForgotten bigint",
     ),
 }

@@ -1,4 +1,4 @@
-"""What was found in a made-up fleet, held against what was planted."""
+"""The findings in a made-up fleet, compared with the planted faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Finding = tuple[str, str, int, str, int]
 
 
 def unlike_planted(made: dict[str, Any], found: Iterable[Finding]) -> list[str]:
-    """What was planted and not found, and what was found and not planted."""
+    """The faults that were planted and not found, and the findings that were not planted."""
     left = Counter(found)
     wrong = []
     for one in made["planted"]:

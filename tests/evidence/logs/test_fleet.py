@@ -56,15 +56,15 @@ def test_what_is_planted_is_found_and_nothing_else(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 8))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 8))])
 def test_in_larger_fleets_too(tmp_path: Path, seed: int) -> None:
-    made = make_fleet(tmp_path, FleetOptions(clusters=8, lines=200_000, seed=seed, faults=2))
+    made = make_fleet(tmp_path, FleetOptions(clusters=8, lines=100_000, seed=seed, faults=2))
     assert unlike_planted(made, _found(tmp_path, (one["cluster"] for one in made["clusters"]))) == []
 
 
 @pytest.mark.slow
 def test_the_same_options_give_the_same_text(tmp_path: Path) -> None:
-    options = FleetOptions(clusters=2, lines=2_000)
+    options = FleetOptions(clusters=2, lines=400)
     for name in ("a", "b"):
         make_fleet(tmp_path / name, options)
     texts = [

@@ -95,9 +95,7 @@ def test_no_walk_has_a_problem(seed: int, release: str, size: int, is_dynamic: b
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.nightly) for n in range(6, 18))]
-)
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 18))])
 def test_no_long_walk_has_a_problem(seed: int, tmp_path: Path) -> None:
     cluster = _cluster(tmp_path, seed, RELEASES[seed % len(RELEASES)], size=3 + seed % 3)
     _walked(cluster, 1_500)

@@ -1,4 +1,4 @@
-"""What the checks make of lines that are right, missing, out of order or foreign.
+"""The checks on lines that are right, missing, out of order or foreign.
 
 That each check fails on a log that breaks its demand is asserted in `test_fleet_walks`.
 """
@@ -241,5 +241,7 @@ def test_votes_of_another_cluster_are_counted() -> None:
     messages = [*change(state("Unattached", 1), None)]
     first = vote_line(2, 1, "rejected", log=(0, 0))
     messages += [first, first, first.replace("clusterId='c'", "clusterId='d'")]
-    report, _ = read(text_of(messages))
+    report, told = read(text_of(messages))
     assert report.findings.notes["other-cluster"] == 1
+    answers = [(entry.what, entry.candidate) for entry in told if entry.candidate is not None]
+    assert answers == [("vote rejected", 2)] * 3

@@ -16,7 +16,7 @@ from kraftcheck.evidence.logs.layout import PATTERNS, compile_pattern
 from kraftcheck.evidence.logs.messages import MESSAGES
 from kraftcheck.evidence.logs.reader import Options, Reader, read_logs
 from kraftcheck.evidence.logs.scan import DROPPED, LONGEST_HIT, LONGEST_LINE, Counts, scan
-from kraftcheck.evidence.logs.sources import chunks, find_sources
+from kraftcheck.evidence.logs.sources import find_sources
 from kraftcheck.evidence.logs.states import VOTERS_KEPT
 from kraftcheck.support.errors import InputError
 from tests.evidence.logs.log_lines import change, state, steps_of, text_of
@@ -33,7 +33,7 @@ def third(number: int) -> bytes:
 
 
 NOISE = b"[2026-01-01 00:00:00,000] INFO nothing (org.apache.kafka.server.Other)\n" * 5000
-SMALL_MEMBERS = b"".join(gzip.compress(line) + gzip.compress(b"") for line in LINES)
+SMALL_MEMBERS = b"".join(gzip.compress(line) + gzip.compress(b"") for line in LINES) + b"\0" * 100
 
 #: Files, those that are read, in order, and those that are copies: each time one whole history.
 FOLDERS: dict[str, tuple[dict[str, bytes], list[str], list[str]]] = {
@@ -58,7 +58,7 @@ FOLDERS: dict[str, tuple[dict[str, bytes], list[str], list[str]]] = {
         ["a.log", "b.log"],
         [],
     ),
-    "many small members of gzip": ({"a.log.gz": SMALL_MEMBERS}, ["a.log.gz"], []),
+    "many small members of gzip, and NUL bytes": ({"a.log.gz": SMALL_MEMBERS}, ["a.log.gz"], []),
 }
 
 
@@ -94,30 +94,11 @@ def test_a_gzip_that_ends_early_is_read_as_far_as_it_goes(tmp_path: Path) -> Non
     assert report.findings.problems == []
 
 
-def test_gzip_members_follow_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "a.log.gz"
-    path.write_bytes(b"".join(gzip.compress(line) for line in LINES) + b"\0" * 100)
-    damaged: list[str] = []
-    assert b"".join(chunks(path, damaged, size=1000)) == TEXT
-    assert damaged == []
-
-
-@pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
-def test_damaged_gzip_gives_what_can_be_read(tmp_path: Path, size: int) -> None:
-    packed = bytearray(gzip.compress(TEXT))
-    packed[len(packed) // 2] ^= 0xFF
-    path = tmp_path / "a.log.gz"
-    path.write_bytes(packed)
-    damaged: list[str] = []
-    assert len(b"".join(chunks(path, damaged, size=size))) <= len(TEXT)
-    assert len(damaged) == 1
-
-
 UNUSABLE = {
     "empty": b"",
-    "noise": random.Random(1).randbytes(10_000_000),
-    "zeros": bytes(10_000_000),
-    "one line": b"x" * 10_000_000,
+    "noise": random.Random(1).randbytes(1_000_000),
+    "zeros": bytes(3_000_000),
+    "one line": b"x" * 3_000_000,
     "truncated gzip": gzip.compress(TEXT)[:15],
     "another program": b"Jun 26 09:50:15 host sshd[1]: hello\n" * 1000,
     "other layout": b"".join(line.replace(b"[2026-", b"<2026-") for line in LINES),
@@ -163,7 +144,7 @@ def test_files_are_ordered_by_their_first_record(tmp_path: Path) -> None:
 # --- scanning -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_where_chunks_end_does_not_matter(data: st.DataObject) -> None:
     ends = sorted(data.draw(st.lists(st.integers(0, len(TEXT)), max_size=20)))
@@ -196,7 +177,7 @@ def test_a_line_of_endless_length_is_dropped_and_counted() -> None:
 WORDS = [text.encode() if isinstance(text, str) else text for text in MESSAGES]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -226,14 +207,12 @@ def test_no_bytes_raise(pieces: list[bytes]) -> None:
 
 
 def test_memory_does_not_grow_with_the_file() -> None:
-    """200 MB of text in which every process repeats itself: restarts, epochs and high watermarks go on for
-    ever.
-    """
+    """20 MB of text in which every process repeats itself: restarts, epochs, high watermarks without end."""
 
     def endless(size: int) -> Iterator[bytes]:
         offset = 0
         epoch = 0
-        filler = b"[2026-01-01 00:00:00,000] DEBUG something else (a.B)\n" * 4000
+        filler = b"[2026-01-01 00:00:00,000] DEBUG something else (a.B)\n" * 1000
         for _ in range(size):
             epoch, offset = epoch + 1, offset + 10
             old = state("Follower", epoch, leader=2, high=offset)
@@ -249,8 +228,8 @@ def test_memory_does_not_grow_with_the_file() -> None:
         return used
 
     peak(20)
-    small, large = peak(50), peak(1000)
-    assert large < small + 3_000_000
+    small, large = peak(50), peak(400)
+    assert large < small + 1_000_000
     assert large < 16_000_000
 
 

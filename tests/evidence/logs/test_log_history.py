@@ -12,7 +12,7 @@ from kraftcheck.evidence.logs.releases import span, tables_of
 from tests.evidence.logs.log_lines import RELEASES, read, shown, steps_of, told_states
 from tests.laboratory.logs.synthetic import Step
 
-#: What other loggers write: foreign records, a stack trace, text with the words of a raft line in it.
+#: Lines of other loggers: foreign records, a stack trace, text with the words of a raft line in it.
 NOISE = (
     b"[2026-01-01 00:00:00,500] INFO [QuorumController id=1] Replayed a record (a.b.QuorumController)\n",
     b"java.lang.IllegalStateException: Completed transition to nowhere\n",
@@ -29,7 +29,7 @@ def text_of_steps(steps: list[Step]) -> bytes:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_a_legal_history_comes_back_and_is_clean(release: str, data: st.DataObject) -> None:
     steps = steps_of(lambda options: data.draw(st.sampled_from(options)), release, 12)
@@ -59,7 +59,7 @@ def test_noise_between_the_lines_changes_nothing(release: str, data: st.DataObje
     assert report.files[0].counts.lines == len(noisy)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), seed=st.randoms(use_true_random=False), release=st.sampled_from(RELEASES))
 def test_a_cut_line_is_counted_and_does_not_cascade(data: st.DataObject, seed: object, release: str) -> None:
     """Whatever is cut out of one line: at most one problem, and the lines that follow are read again."""

@@ -50,15 +50,6 @@ def test_a_line_is_taken_apart(pattern: str, line: bytes) -> None:
     assert layout.time(line) == found.time
 
 
-def test_a_record_cut_short_by_another_is_found_and_marked() -> None:
-    layout = compile_pattern(PATTERNS[0])
-    whole = b"[2026-06-26 09:50:15,605] INFO [RaftManager id=2] Completed transition to X (a.B)"
-    line = b"[2026-06-26 09:50:15,604] INFO [RaftManager id=1] Comp" + whole
-    found = layout.read(line, line.rindex(MESSAGE))
-    assert found is not None
-    assert (found.node, found.mixed, found.message) == (2, True, MESSAGE)
-
-
 def test_a_line_without_its_end_is_not_read() -> None:
     layout = compile_pattern(PATTERNS[0])
     line = b"[2026-06-26 09:50:15,605] INFO [RaftManager id=2] Completed transition to X"

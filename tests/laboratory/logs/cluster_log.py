@@ -1,4 +1,4 @@
-"""What the nodes of a made-up cluster write, line by line, as their release does."""
+"""The lines of the nodes of a made-up cluster, as their release words them."""
 
 from __future__ import annotations
 
@@ -134,10 +134,13 @@ class ClusterLog(ABC):
         self.epoch = max(self.epoch, new.epoch)
         return places[0], places[-1]
 
+    def timeout(self) -> int:
+        """An election timeout."""
+        return self.random.choice((1000, 1234, 1999, 2000))
+
     def make(self, role: str, node: int, epoch: int, **more: object) -> Drawn:
         """A state of ``node`` that knows the high watermark which the node knows now."""
-        timeout = self.random.choice((1000, 1234, 1999, 2000))
-        values: dict[str, object] = {"high": self.states[node].high, "timeout": timeout} | more
+        values: dict[str, object] = {"high": self.states[node].high, "timeout": self.timeout()} | more
         if role in ("Leader", "Resigned"):
             values["high"] = None
         return Drawn(role, node, epoch, self.voters, **values)  # type: ignore[arg-type]

@@ -16,34 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tests.laboratory.logs import loggable
 from tests.laboratory.logs.cluster_log import RECORDS, ClusterLog, voter_set
-from tests.laboratory.logs.loggable import (
-    Answers,
-    Appends,
-    Attempts,
-    Becomes,
-    Begins,
-    Commits,
-    Dies,
-    Event,
-    Loads,
-    Reads,
-    Says,
-    Truncates,
-    events_of,
-)
+from tests.laboratory.logs.loggable import Begins, Reads, Told, beginning
 from tests.laboratory.logs.node_log import Place
 from tests.laboratory.logs.render import Drawn, offset_text, transition_messages
-from tests.laboratory.logs.simulated import Step, ToldSimulation
+from tests.laboratory.logs.simulated import ToldSimulation
 
 _SNAPSHOT: Final = "Reading KRaft snapshot and log as part of the initialization"
-#: What is only said, and by which logger.
-_SAID: Final = {
-    loggable.SHUTS_DOWN: ("Beginning graceful shutdown", "KafkaRaftClient", "INFO"),
-    loggable.STOPPED: ("Graceful shutdown completed", "KafkaRaftClient", "INFO"),
-    loggable.FETCHED_BACK: ("Detected non-monotonic update of fetch offset", "LeaderState", "WARN"),
-}
 
 
 class Cluster(ClusterLog):
@@ -83,7 +62,7 @@ class Cluster(ClusterLog):
         """Offset from which on, and how many, the offsets of the walk are shown larger."""
         self.simulation = ToldSimulation(
             self.random.randrange(1 << 30),
-            self._hear,
+            lambda step: Told(self, step).write(),
             voters=size,
             old=not self.since("4.0"),
             dynamic=dynamic,
@@ -102,54 +81,17 @@ class Cluster(ClusterLog):
 
     # --- what processes of the walk do --------------------------------------------------------------------
 
-    def _hear(self, step: Step) -> None:
-        draw = self.random
-        events = events_of(
-            step,
-            self.states.get(step.node),
-            voted_apart=not self.since("3.9"),
-            draw=lambda: draw.choice((1000, 1234, 1999, 2000)),
-        )
-        for event in events:
-            self._log(step.node, event)
-
-    def _log(self, node: int, event: Event) -> None:
-        """``node`` logs ``event`` of the walk."""
-        match event:
-            case Commits(offset, ends):
-                known = {voter: None if end is None else self.offset(end) for voter, end in ends}
-                self.high_watermark(node, self.offset(offset), known)
-                self.heard.add(node)
-            case Appends():
-                self._append(node, event)
-            case Becomes(new, granted, attempted):
-                self._change_to(node, new, granted, attempted=attempted)
-            case Attempts(new, granted):
-                self._attempt(node, new, granted)
-            case Answers(candidate, (epoch, end), pre_vote, granted):
-                last = (epoch, self.offset(end))
-                self.answer(node, candidate, last=last, pre_vote=pre_vote, granted=granted)
-            case Begins():
-                self._begins(node, event)
-            case Reads():
-                self._read(node, event)
-            case Truncates(offset, leader):
-                text = f"Truncated to offset {self.offset(offset)} from Fetch response from leader {leader}"
-                self.say(node, text)
-            case Loads():
-                self._load(node, event)
-            case Says(what):
-                self.say(node, *_SAID[what])
-            case Dies(reason):
-                self.died.append(self.fail(node, reason))
-
-    def _change_to(self, node: int, new: Drawn, granted: frozenset[int], *, attempted: bool) -> None:
+    def becomes(self, node: int, new: Drawn, granted: frozenset[int], *, attempted: bool) -> None:
+        """The state is ``new`` now; the state before has the votes of ``granted``. ``attempted``: the change
+        was stored first.
+        """
         old = self.states.get(node)
         self._changed(node, self._shown(node, new), self._left(old, granted), stored=attempted)
         self.heard.discard(node)
         self.placed.add(node)
 
-    def _attempt(self, node: int, new: Drawn, granted: frozenset[int]) -> None:
+    def attempts(self, node: int, new: Drawn, granted: frozenset[int]) -> None:
+        """A change to ``new`` is about to be stored, and the process ends before it is."""
         old = self._left(self.states.get(node), granted)
         messages = list(transition_messages(self._shown(node, new), old, self.release, stored=True))
         for message in messages[:-1]:
@@ -164,7 +106,8 @@ class Cluster(ClusterLog):
         high = None if old is None or new.role in ("Leader", "Resigned") else old.high
         return replace(new, high=high, start=self.offset(new.start))
 
-    def _begins(self, node: int, event: Begins) -> None:
+    def begins(self, node: int, event: Begins) -> None:
+        """A process begins."""
         self.states.pop(node, None)
         if self.since("3.5"):
             self.say(node, _SNAPSHOT)
@@ -173,7 +116,7 @@ class Cluster(ClusterLog):
         if event.loads is not None:
             self._loading(node, event.loads)
         for one in event.read:
-            self._read(node, one)
+            self.reads(node, one)
         text = voter_set(event.voters, directories=self.dynamic)
         self.say(node, f"Starting voters are {text}")
 
@@ -184,14 +127,16 @@ class Cluster(ClusterLog):
         )
         self.say(node, f"{text} greater than the internal listener's next offset (-1)", RECORDS)
 
-    def _load(self, node: int, event: Loads) -> None:
-        end = self.offset(event.offset)
-        text = f"Fully truncated the log at ({offset_text(end)}, {event.epoch}) after downloading snapshot"
-        self.say(node, f"{text} OffsetAndEpoch[offset={end}, epoch={event.epoch}] from leader {event.leader}")
+    def loads(self, node: int, offset: int, epoch: int, leader: int) -> None:
+        """A snapshot that ends at ``offset``, with a last record of ``epoch``, came from ``leader``."""
+        end = self.offset(offset)
+        text = f"Fully truncated the log at ({offset_text(end)}, {epoch}) after downloading snapshot"
+        self.say(node, f"{text} OffsetAndEpoch[offset={end}, epoch={epoch}] from leader {leader}")
         if self.since("3.9"):
-            self._loading(node, event.offset)
+            self._loading(node, offset)
 
-    def _read(self, node: int, event: Reads) -> None:
+    def reads(self, node: int, event: Reads) -> None:
+        """A control record is read."""
         offset = event.offset if event.offset < 0 else self.offset(event.offset)
         if not self.since("3.9"):
             return
@@ -200,14 +145,14 @@ class Cluster(ClusterLog):
         else:
             self.read_voters(node, offset, event.voters)
 
-    def _append(self, node: int, event: Appends) -> None:
+    def appends(self, node: int, end: int, epoch: int, base: int | None) -> None:
+        """The log ends at ``end`` now, its last record of ``epoch``; ``base``: where a leader appended."""
         if not self.trace:
             return
-        at = f"OffsetAndEpoch[offset={self.offset(event.end)}, epoch={event.epoch}]"
+        at = f"OffsetAndEpoch[offset={self.offset(end)}, epoch={epoch}]"
         text = f"Follower end offset updated to {at} after append"
-        if event.base is not None:
-            base = self.offset(event.base)
-            text = f"Leader appended records at base offset {base}, new end offset is {at}"
+        if base is not None:
+            text = f"Leader appended records at base offset {self.offset(base)}, new end offset is {at}"
         self.say(node, text, level="TRACE")
 
     # --- planting -----------------------------------------------------------------------------------------
@@ -283,11 +228,11 @@ class Cluster(ClusterLog):
         """How a process would begin on what is on the disk of ``node`` now."""
         replica = self.simulation.running(node)
         assert replica is not None
-        return loggable.beginning(replica, self.simulation.nodes[node].disk)
+        return beginning(replica, self.simulation.nodes[node].disk)
 
     def start(self, node: int, state: Drawn) -> tuple[Place, Place]:
         """A process of ``node`` starts in ``state``."""
-        self._begins(node, self._beginning(node))
+        self.begins(node, self._beginning(node))
         return self._changed(node, replace(state, high=None), None)
 
     def restart(self, node: int) -> None:

@@ -201,7 +201,7 @@ def _entry(cluster: Cluster, folder: Path, check: str, place: Place, other: Plac
     return entry if other is None else entry | {"or": shown(other)}
 
 
-#: What the script asks for besides the folder.
+#: The options of the script.
 _SIZE: Final = {
     "clusters": "clusters",
     "lines": "lines of all clusters, about",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 _STAMP: Final = b"\0"
-#: What other loggers write; the raft lines stand among it.
+#: Lines of other loggers; the raft lines stand among them.
 _NOISE: Final = (
     "INFO [QuorumController id=1] Replayed a RegisterBrokerRecord (org.apache.kafka.controller.Cluster)",
     "DEBUG [QuorumController id=1] Processed maybeFenceReplicas in 42 us (org.apache.kafka.controller)",
@@ -104,7 +104,7 @@ class NodeLog:
             self._file = gzip.GzipFile(path, "wb", 1, mtime=0) if zipped else path.open("wb")
 
     def rotate(self) -> None:
-        """What follows goes to another file."""
+        """The next lines go to another file."""
         if self._file is not None:
             self._file.close()
         self._file, self.line = None, 0

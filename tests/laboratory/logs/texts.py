@@ -18,36 +18,29 @@ from tests.laboratory.logs.synthetic import Walk, clock, history
 RELEASE: Final = "4.3"
 
 
+#: Lines of other loggers at a time, as a function of chance and the time.
+Noise = Callable[[random.Random, str], str]
+
+
 def texts(size: int, seed: int) -> Iterator[tuple[str, bytes]]:
     """Each kind, and about ``size`` bytes of it."""
     for kind, noise in _KINDS.items():
-        yield kind, "".join(synthetic_log(noise, size, seed) if noise else dense_log(size, seed)).encode()
+        yield kind, "".join(_log(noise, size, seed)).encode()
 
 
-def synthetic_log(noise: Callable[[random.Random, str], str], size: int, seed: int) -> Iterator[str]:
-    """About ``size`` bytes of a node's log: a legal history, and ``noise`` around each of its steps."""
-    chance = random.Random(seed)
-    times = clock()
-    written = 0
+def _log(noise: Noise | None, size: int, seed: int) -> Iterator[str]:
+    """About ``size`` bytes of a node's log: a legal history with ``noise`` around each of its steps, or its
+    lines at INFO alone.
+    """
+    chance, written = random.Random(seed), 0
     walk = Walk(1, (1, 2, 3), RELEASE, chance.choice)
-    for step in history(walk, size, times, moves=(10, 20, 40)):
+    for step in history(walk, size, clock(), moves=(10, 20, 40) if noise else (0, 1)):
         for line in step.lines:
-            text = line + (noise(chance, line[1:24]) if "igh watermark" in line else "")
+            if noise is None and "] INFO " not in line:
+                continue
+            text = line + (noise(chance, line[1:24]) if noise and "igh watermark" in line else "")
             written += len(text)
             yield text
-        if written >= size:
-            return
-
-
-def dense_log(size: int, seed: int) -> Iterator[str]:
-    """About ``size`` bytes of a legal history at INFO and nothing else."""
-    walk = Walk(1, (1, 2, 3), RELEASE, random.Random(seed).choice)
-    written = 0
-    for step in history(walk, size, clock(), moves=(0, 1)):
-        for line in step.lines:
-            if "] INFO " in line:
-                written += len(line)
-                yield line
         if written >= size:
             return
 
@@ -65,7 +58,7 @@ def _trace(chance: random.Random, time: str) -> str:
 
 
 def _debug(chance: random.Random, time: str) -> str:
-    """What DEBUG adds at each move of the high watermark."""
+    """The lines that DEBUG adds at each move of the high watermark."""
     offset = chance.randint(1, 1_000_000)
     loader = "org.apache.kafka.image.loader.MetadataLoader@1"
     texts = [
@@ -97,7 +90,7 @@ def _controller(chance: random.Random, time: str) -> str:
 
 
 #: The noise of each kind; None: no noise and INFO only.
-_KINDS: Final[dict[str, Callable[[random.Random, str], str] | None]] = {
+_KINDS: Final[dict[str, Noise | None]] = {
     "trace": _trace,
     "debug": _debug,
     "info": None,

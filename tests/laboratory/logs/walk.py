@@ -13,7 +13,7 @@ from tests.laboratory.logs.fleet import Cluster
 
 #: Between two things that happen to a cluster, on average, in ms.
 _CALM: Final = 6_000
-#: What happens then.
+#: The disturbances.
 _FAILURES: Final = (
     "kill", "power", "point", "cut", "cut", "resign", "stop", "pause", "voters", "snapshot", "leader",
 )  # fmt: skip

@@ -166,7 +166,7 @@ class Processes(Network, ABC):
             if isinstance(effect, AppendAccepted):
                 fields["offset"] = effect.offset
             elif isinstance(effect, CallFailed):
-                fields["threw"] = f"java.lang.IllegalArgumentException: {effect.reason}"
+                fields["threw"] = f"java.lang.IllegalArgumentException: {effect.reason.sentence}"
         self._show(process, "api", fields, before, [], always=True)
         self.at(self.time, lambda: self._poll(process, None))
 

@@ -15,6 +15,7 @@ from kraftcheck.pipeline.datasets import read
 from kraftcheck.pipeline.logs import tables
 from kraftcheck.pipeline.logs.files import cluster_of, compile_layout, find_files
 from kraftcheck.pipeline.logs.fleet import merged, print_fleet
+from kraftcheck.pipeline.logs.read import read_clusters
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.terminal import console
 from tests.evidence.logs.fleets import Finding, unlike_planted
@@ -187,6 +188,34 @@ def test_executors_in_processes_of_their_own_find_the_same(tmp_path: Path) -> No
     assert done.returncode == 1, done.stderr[-2000:]
     report = json.loads(done.stdout)
     assert unlike_planted(made, _places(tmp_path / "fleet", report["problems"])) == []
+
+
+def test_the_rows_of_a_cluster_have_the_columns_of_the_data_sets(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    _write_cluster(tmp_path, 1)
+    vote = (
+        "Vote request VoteRequestData(clusterId='{}', voterId=1, topics=[TopicData(partitions=[PartitionData("
+    )
+    vote += (
+        "partitionIndex=0, replicaEpoch=6, replicaId=3, lastOffsetEpoch=5, lastOffset=90, preVote=false)])])"
+    )
+    votes = [f"{vote.format(cluster)} with epoch 6 is rejected" for cluster in ("ours", "theirs")]
+    (tmp_path / "1/server.log").write_bytes(
+        (tmp_path / "1/server.log").read_bytes() + text_of(votes, 1, start=90_000)
+    )
+    files = [{"file": str(file), "size": file.stat().st_size} for file in sorted(tmp_path.glob("*/*"))]
+    given = arrow.RecordBatch.from_pylist([{"cluster": "one", "files": files}])
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for batch in read_clusters([given], Options(), 10):
+        for row in batch.to_pylist():
+            rows.setdefault(row["kind"], []).append({"cluster": row["cluster"], **json.loads(row["detail"])})
+    for kind, dataset in tables.DATASETS.items():
+        assert all(set(dataset.names) <= set(row) for row in rows[kind]), kind
+    answers = [(row["node"], row["candidate"]) for row in rows["history"] if row["what"] == "vote rejected"]
+    assert answers == [(1, 3), (1, 3)]
+    assert {row["epoch"]: row["knownBy"] for row in rows["epochs"]} == {5: [1, 3], 6: [2, 3]}
+    whole = merged([(row["cluster"], row) for row in rows["clusters"]], 3)
+    assert whole["mixed"][0]["ids"] == ["ours", "theirs"]
 
 
 def _touch(folder: Path, *names: str) -> None:

@@ -62,7 +62,7 @@ _WORDS: Mapping[type, tuple[str, Callable[[Any], str]]] = {
     effects.HighWatermark: ("commit", lambda effect: f"the high watermark is {effect.offset}"),
     effects.ForgetRequests: ("forget", _dropped),
     effects.AppendAccepted: ("accepted", lambda effect: f"the last record gets offset {effect.offset}"),
-    effects.CallFailed: ("refused", lambda effect: effect.reason),
+    effects.CallFailed: ("refused", lambda effect: effect.reason.sentence),
     effects.Fatal: ("exits", lambda effect: effect.sentence),
     effects.Stop: ("stop", lambda effect: "the graceful shutdown is complete"),
 }

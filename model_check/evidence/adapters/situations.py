@@ -1,19 +1,20 @@
-"""The path of a replica into a state that a scenario gives: a disk to start on, and the events after the
-start.
+"""Situations of a replica: an event compared with its state, and the path into a state.
 
-An implementation cannot begin in an arbitrary state; the driver can only start it on a disk and lead it
-there.
+An implementation cannot begin in an arbitrary state; the driver can only start it on a disk and lead it there
+by events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start, Stimulus
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import (
     Append,
+    Event,
     Poll,
     RequestReceived,
     Resign,
@@ -22,8 +23,14 @@ from kraftcheck.reference.events import (
     Timer,
 )
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import Batch, LeaderChange, Record, Value, log_of
-from kraftcheck.reference.messages import BeginQuorumEpochRequest, FetchRequest, FetchResponse, VoteResponse
+from kraftcheck.reference.log import Batch, LeaderChange, Record, Value, end_offset_for_epoch, log_of
+from kraftcheck.reference.messages import (
+    BeginQuorumEpochRequest,
+    FetchRequest,
+    FetchResponse,
+    VoteRequest,
+    VoteResponse,
+)
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import (
     Candidate,
@@ -37,6 +44,48 @@ from kraftcheck.reference.replica import (
     Unattached,
 )
 from kraftcheck.reference.voters import majority
+
+
+def situation(replica: Replica, event: Event) -> str:
+    """The comparison in words; empty for an event that carries no message."""
+    if isinstance(event, RequestReceived):
+        message: Any = event.request
+    elif isinstance(event, ResponseReceived):
+        message = event.response
+    else:
+        return ""
+    log = replica.log
+    epoch = getattr(message, "epoch", None)
+    parts = [] if epoch is None else [f"epoch {_sign(epoch, replica.epoch)}"]
+    if isinstance(message, VoteRequest):
+        voted = replica.quorum_state.voted
+        whom = "none" if voted is None else "sender" if voted.id == message.candidate.id else "another"
+        ends = _sign((message.last_epoch, message.end_offset), (log.last_epoch, log.end_offset))
+        offsets = _sign(message.end_offset, log.end_offset)
+        parts += [f"voted {whom}", f"log {ends}", f"offset {offsets}"]
+    elif isinstance(message, FetchRequest):
+        parts += [f"offset {_sign(message.offset, log.end_offset)}"]
+        parts += [f"last epoch {_sign(message.last_epoch, log.last_epoch)}"]
+    elif isinstance(message, FetchResponse):
+        end = message.batches[-1].end_offset if message.batches else log.end_offset
+        parts += [
+            f"batches {min(len(message.batches), 2)}",
+            f"commits {_optional(message.high_watermark, end)}",
+        ]
+        if message.diverging is not None:
+            own = end_offset_for_epoch(log, message.diverging.epoch)
+            parts += [f"diverging {_sign(message.diverging.offset, own.offset)}"]
+            parts += [f"of epoch {_sign(message.diverging.epoch, own.epoch)}"]
+    return ", ".join(parts)
+
+
+def _sign(one: Any, other: Any) -> str:
+    return "smaller" if one < other else "larger" if one > other else "same"
+
+
+def _optional(one: int | None, other: int) -> str:
+    return "nothing" if one is None else _sign(one, other)
+
 
 Opening = tuple[Disk, tuple[Stimulus, ...] | None]
 Attempt = tuple[Disk, tuple[Stimulus, ...]]
