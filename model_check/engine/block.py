@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine import transition
 from kraftcheck.engine.build import build
+from kraftcheck.engine.checkpoint import Totals
 from kraftcheck.engine.expand import expand
 from kraftcheck.engine.judge import BAD, UNKNOWN, judge
 from kraftcheck.engine.pool import Job, Pool, Stages
@@ -64,21 +65,6 @@ class Batch:
         """The number of states in the orbits together."""
         ordered = np.sort(self.fps, axis=1)
         return len(ordered) + int(np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
-
-
-@dataclass(slots=True)
-class Totals:
-    """Sums over the expanded rows, and ``states``, the size of all orbits found.
-
-    ``skipped``: transitions left out because they commute with the one that led to the row.
-    """
-
-    generated: int = 0
-    within: int = 0
-    capacity: int = 0
-    deadlocks: int = 0
-    states: int = 0
-    skipped: int = 0
 
 
 class Worker:

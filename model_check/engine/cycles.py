@@ -199,7 +199,7 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
             for edge, target in _moves(edges, state, inside):
                 after = (target, *account.at(target, paid | account.by(edge), owes))
                 if target == start and not account.left(after[1], after[2]):
-                    return [*back(came, pair), edge]
+                    return [*back(came, pair)[1], edge]
                 if after not in came:
                     came[after] = (pair, edge)
                     following.append(after)

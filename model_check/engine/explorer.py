@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch, Blocks, Generation, Worker
-from kraftcheck.engine.checkpoint import Checkpoint
+from kraftcheck.engine.checkpoint import Checkpoint, Found
 from kraftcheck.engine.frontier import IN_MEMORY, Frontier
 from kraftcheck.engine.links import Links
 from kraftcheck.engine.resume import Complete, complete, restore, save
@@ -107,7 +107,7 @@ class Search:
     representatives: Callable[[Batch, Visited], Batch] | None = None
     levels: list[int] = field(default_factory=list)
     violations: dict[str, Violation] = field(default_factory=dict)
-    origins: dict[str, tuple[int, int, list[int]]] = field(default_factory=dict)
+    origins: dict[str, Found] = field(default_factory=dict)
     distinct: int = 0
     peak: int = 0
     begin: float = field(default_factory=time.monotonic)
@@ -164,7 +164,7 @@ class Search:
             return
         initial, codes = self.links.trace(level, number)
         path = tuple(self.tables.path_step(code) for code in codes + more)
-        self.origins[name] = level, number, more
+        self.origins[name] = Found(name, level, number, more)
         self.violations[name] = Violation(name, len(path), path, initial)
 
     def expand_level(self, frontier: Frontier) -> Frontier:
@@ -277,7 +277,7 @@ class Search:
 
     def _note(self, frontier: Frontier, checkpoint: Checkpoint) -> None:
         """The last level is complete. The kept parts of the previous level are released now."""
-        before, self._complete = self._complete, complete(self, frontier)
+        before, self._complete = self._complete, complete(self, frontier, checkpoint.made_for)
         if before is not None:
             before.frontier.close()
         if checkpoint.due():

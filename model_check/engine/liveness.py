@@ -17,8 +17,10 @@ The forms, in the notation of temporal logic: *eventually* (F goal), *always eve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -34,8 +36,8 @@ from kraftcheck.engine.cycles import (
 from kraftcheck.engine.edges import Edges, Mask, Numbers
 from kraftcheck.engine.graph import WATCHED_STATES, Graph
 from kraftcheck.engine.sparse import breadth_first_order, csr_array
-from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.engine.unpaid import Unpaid, UnpaidStep
+from kraftcheck.engine.steps import Cached, apply_outcome, events
+from kraftcheck.engine.system import GlobalState, PathStep, System
 
 #: States of a graph: a predicate, or a mask.
 Goal = Callable[[GlobalState], bool] | Mask
@@ -60,6 +62,14 @@ class Withheld:
 
     classes: tuple[str, ...]
     budgets: tuple[int, ...]
+
+
+class UnpaidStep(NamedTuple):
+    """A step that only spent budgets prevent, and its action; ``missing``: these budgets (indices)."""
+
+    step: PathStep
+    action: Hashable
+    missing: tuple[int, ...]
 
 
 #: Whether a step that only a spent budget prevents is owed in a state.
@@ -176,6 +186,21 @@ def lassos(
         yield lasso
 
 
+def unpaid_of(system: System, state: GlobalState) -> Iterator[UnpaidStep]:
+    """The steps that ``state`` would offer with larger budgets. Steps that would only change budgets are left
+    out: they are stuttering.
+    """
+    for component, message, outcomes in events(system, state):
+        for choice, outcome in enumerate(outcomes):
+            price = Counter(outcome.costs)
+            missing = tuple(index for index, left in enumerate(state.budgets) if left < price[index])
+            if missing:
+                path = PathStep("act" if message is None else "deliver", component, message, choice)
+                step = apply_outcome(system, state, path, outcome, ())
+                if step is None or step.target != state:
+                    yield UnpaidStep(path, outcome.action, missing)
+
+
 #: By the name of a class the states in which only a spent budget prevents its steps, each with the missing
 #: budgets.
 UnpaidSteps = dict[str, dict[int, set[int]]]
@@ -197,12 +222,12 @@ def unpaid_steps(
     spent = np.zeros(graph.size, bool)
     for index in budgets:
         spent |= graph.left(index) == 0
-    unpaid, wanted = Unpaid(graph.system), np.flatnonzero(spent & among).tolist()
+    system, wanted = cast(System, Cached(graph.system)), np.flatnonzero(spent & among).tolist()
     for done, number in enumerate(wanted):
         if done % WATCHED_STATES == 0:
             graph.watch(f"looks at {done:,} of {len(wanted):,} states without budgets")
         state = graph.state(number)
-        for each in unpaid.steps(state):
+        for each in unpaid_of(system, state):
             for fair in fairness if set(each.missing) <= set(budgets) else ():
                 if fair.matches(each.step, each.action) and owed(state, each):
                     found.setdefault(fair.name, {}).setdefault(number, set()).update(each.missing)

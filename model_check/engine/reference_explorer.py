@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 
-from kraftcheck.engine.steps import broken_invariants, initial_states, steps
+from kraftcheck.engine.steps import back, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import (
     UNLIMITED,
     Exploration,
@@ -55,14 +55,9 @@ class _Search:
     def violate(self, name: str, state: GlobalState, step: PathStep | None, depth: int) -> None:
         if check_property(self.system, name) in self.violations:
             return
-        path = [] if step is None else [step]
-        entry = self.parents[state]
-        while entry is not None:
-            state, previous = entry
-            path.append(previous)
-            entry = self.parents[state]
-        initial = initial_states(self.system).index(state)
-        self.violations[name] = Violation(name, depth, tuple(reversed(path)), initial)
+        begin, path = back(self.parents, state)
+        initial = initial_states(self.system).index(begin)
+        self.violations[name] = Violation(name, depth, (*path, *([] if step is None else [step])), initial)
 
     def admit(self, state: GlobalState, origin: tuple[GlobalState, PathStep] | None, depth: int) -> bool:
         """Record a new state; whether it is to be expanded."""

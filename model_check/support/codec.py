@@ -144,7 +144,7 @@ def _enum_word(member: Enum) -> str:
 
 
 def _follows(value: Log) -> Mapping[str, Any]:
-    """What the fields of a log are if nothing but its batches is known."""
+    """The fields of a log that follow from its batches."""
     derived = log.log_of(value.batches, value.start_offset, value.snapshots)
     names = ("epoch_starts", "voter_sets", "kraft_versions", "assignments")
     return {

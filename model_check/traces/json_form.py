@@ -40,7 +40,7 @@ from kraftcheck.systems.reading import (
 )
 from kraftcheck.traces.model import Change, Finding, Trace, TraceStep
 
-FORMAT, VERSION = "kraftcheck-trace", 3
+FORMAT, VERSION = "kraftcheck-trace", 4
 #: The keys of a file, in their order.
 _KEYS = (
     "format", "version", "digest", "scenario", "property", "reasons", "path", "loop", "initial", "nodes",

@@ -1,4 +1,4 @@
-"""What a trace shows, as lines of text: built once from the trace, laid out by each view for people.
+"""A trace as lines of text: built once from the trace, laid out by each view for people.
 
 :func:`view_of` makes a :class:`View`; :mod:`~kraftcheck.traces.terminal`, :mod:`~kraftcheck.traces.brief`,
 :mod:`~kraftcheck.traces.markdown` and :mod:`~kraftcheck.traces.program` lay it out.
@@ -79,7 +79,7 @@ CYCLE = "From here on the steps repeat for ever:"
 
 
 def view_of(trace: Trace, *, verbose: bool = False) -> View:
-    """What ``trace`` shows; ``verbose``: with all events, effects and fields."""
+    """The view of ``trace``; ``verbose``: with all events, effects and fields."""
     words = kind_of(trace.scenario).words
     violated, statement = _statement(trace)
     budgets = (trace.budgets, *(step.budgets for step in trace.steps))
@@ -102,7 +102,7 @@ def view_of(trace: Trace, *, verbose: bool = False) -> View:
 
 
 def _title(trace: Trace) -> str:
-    """What the trace shows, in a sentence."""
+    """The trace in a sentence."""
     count = f"{len(trace.steps)} step" + ("" if len(trace.steps) == 1 else "s")
     if trace.finding is None:
         return f"{trace.scenario.name}: a behaviour of {count}"
@@ -126,7 +126,7 @@ def permalink(trace: Trace) -> str:
 
 
 def _word(scenario: Scenario, name: str, is_shipped: bool) -> str:
-    """What commands call the scenario: its name where it is a shipped one, or else its file."""
+    """The word that commands take for the scenario: its name where it is a shipped one, or else its file."""
     file = scenario.file
     return name if is_shipped else shlex.quote(file if file.endswith(".toml") else f"{name}.toml")
 
@@ -165,7 +165,7 @@ def _step(trace: Trace, step: TraceStep, before: tuple[tuple[str, int], ...], ve
 
 
 def _head(step: TraceStep) -> str:
-    """What happens, as seen from the replica to which it happens."""
+    """The event, as seen from the replica to which it happens."""
     detail = re.search(r"\((.*)\)$", step.action)
     if step.kind == "act":
         kind = step.action.partition(f" at {step.replica}")[0]
@@ -229,7 +229,7 @@ def describe(change: Change) -> str:
 
 
 def _news(change: Change) -> str:
-    """What is new in the history; of a list that only grows, its new items: ``new in votes: 3 for 1``."""
+    """The change of the history; of a list that only grows, its new items: ``new in votes: 3 for 1``."""
     known = change.before.split(", ")
     if not any(change.field in model.words.growing for model in KINDS):
         return describe(change)

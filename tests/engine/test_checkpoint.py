@@ -16,6 +16,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kraftcheck.engine import explorer
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
@@ -44,7 +45,7 @@ def facts(found: Exploration) -> Exploration:
 
 @cache
 def whole(system: Synthetic | RandomSystem) -> Exploration:
-    """What a search finds that is never interrupted."""
+    """The result of a search that is never interrupted."""
     return facts(explore(system))
 
 
@@ -189,7 +190,7 @@ def test_time_before_is_told_and_does_not_count_against_the_limit(tmp_path: Path
     explore(SMALLER, limits=Limits(max_depth=3), checkpoint=checkpoint)
     saved = checkpoint.load()
     assert saved is not None
-    checkpoint.commit(saved.model_copy(update={"seconds": 1e6}), [])
+    checkpoint.commit(structs.replace(saved, seconds=1e6), [])
     found = explore(SMALLER, limits=Limits(max_seconds=1e5), checkpoint=checkpoint)
     assert found.limit is None and found.seconds > 1e6
     checkpoint.close()
@@ -256,7 +257,7 @@ def test_no_changed_bit_changes_the_answer(begun: Path, data: st.DataObject) -> 
 
 
 def _counted(folder: Path, path: Path) -> int:
-    """How many bytes of a file the checkpoint speaks of: what comes after them is of no account."""
+    """The number of bytes of a file that count for the checkpoint."""
     saved = json.loads((folder / "checkpoint.json").read_text())
     if path.suffix in (".links", ".fingerprints"):
         level = int(path.stem.removeprefix("level-"))

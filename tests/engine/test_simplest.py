@@ -52,7 +52,7 @@ def violating(seed: int) -> tuple[Any, Exploration]:
 
 
 def cost(path: list[Step]) -> tuple[int, int, int]:
-    """What the module under test is to make small, counted one by one."""
+    """The quantities to minimise, counted one by one."""
     faults = sum(
         (step.path.kind == "lose")
         + step.path.duplicate

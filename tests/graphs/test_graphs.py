@@ -93,7 +93,7 @@ def test_a_projection_shows_what_is_asked_for() -> None:
 
 
 def test_all_fields_of_replicas_can_be_asked_for() -> None:
-    """What traces call the fields of replicas is what projections call them."""
+    """Traces and projections have the same names for the fields of replicas."""
     for name in ("scenario-a", "single-voter", "ping-pong"):
         states = collected(name)
         for number in range(0, states.graph.size, 7):

@@ -1,4 +1,4 @@
-"""What people read: the terminal, Markdown, and the pytest program."""
+"""The views for people: the terminal, Markdown, and the pytest program."""
 
 from __future__ import annotations
 

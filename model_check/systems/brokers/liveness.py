@@ -17,9 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, cast, get_args
 
 from kraftcheck.engine.cycles import Strength
-from kraftcheck.engine.liveness import Fairness, Lasso, lassos
+from kraftcheck.engine.liveness import Fairness, Lasso, UnpaidStep, lassos
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.engine.unpaid import UnpaidStep
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.broker import Broker, Life
 from kraftcheck.reference.brokers.messages import BrokerState
