@@ -11,11 +11,10 @@ from kraftcheck.checking.counterexamples import simplest_of
 from kraftcheck.checking.coverage.covering import Covered, Covering
 from kraftcheck.checking.eventually import judge_eventually, too_small
 from kraftcheck.engine.checkpoint import Checkpoint
-from kraftcheck.engine.explorer import CAPACITY, INTERRUPTED, Progress, explore
-from kraftcheck.engine.graph import IncompleteGraphError
+from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.simplest import Found
 from kraftcheck.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
-from kraftcheck.engine.watch import Watch
+from kraftcheck.engine.watch import CAPACITY, INTERRUPTED, IncompleteGraphError, Progress, Watch
 from kraftcheck.reference.config import Problem
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError

@@ -65,7 +65,7 @@ class Totals(msgspec.Struct, forbid_unknown_fields=True):
     skipped: Count = 0
 
 
-class Explored(Summed):
+class Explored(Summed, frozen=True, kw_only=True):
     """A search when the last of its ``levels`` was complete, without the states; no levels: it has begun.
 
     ``made_for``: the subject of the search; a file with another one is refused. ``tables``: a digest of the
@@ -84,7 +84,7 @@ class Explored(Summed):
     seconds: float = 0.0
 
 
-class Saved(Explored):
+class Saved(Explored, frozen=True, kw_only=True):
     """The contents of ``checkpoint.json``.
 
     ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of each level.

@@ -18,22 +18,15 @@ The forms, in the notation of temporal logic: *eventually* (F goal), *always eve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
-from kraftcheck.engine.cycles import (
-    Demand,
-    Fair,
-    Strength,
-    demand_of_labels,
-    demand_of_steps,
-    fair_states,
-    short_cycle,
-)
+from kraftcheck.engine.cycles import Demand, Fair, demand_of_labels, demand_of_steps, fair_states, short_cycle
 from kraftcheck.engine.edges import Edges, Mask, Numbers
+from kraftcheck.engine.fairness import Fairness, Lasso, UnpaidStep, Withheld
 from kraftcheck.engine.graph import WATCHED_STATES, Graph
 from kraftcheck.engine.sparse import breadth_first_order, csr_array
 from kraftcheck.engine.steps import Cached, apply_outcome, events
@@ -45,33 +38,6 @@ Goal = Callable[[GlobalState], bool] | Mask
 MOST_ENDS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Fairness:
-    """A class of steps that is treated fairly; ``matches`` gets a step and its action."""
-
-    name: str
-    strength: Strength
-    matches: Callable[[PathStep, Hashable], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """Fair steps that only spent budgets prevent: the names of their classes and the numbers of the
-    budgets.
-    """
-
-    classes: tuple[str, ...]
-    budgets: tuple[int, ...]
-
-
-class UnpaidStep(NamedTuple):
-    """A step that only spent budgets prevent, and its action; ``missing``: these budgets (indices)."""
-
-    step: PathStep
-    action: Hashable
-    missing: tuple[int, ...]
-
-
 #: Whether a step that only a spent budget prevents is owed in a state.
 Owed = Callable[[GlobalState, UnpaidStep], bool]
 
@@ -79,28 +45,6 @@ Owed = Callable[[GlobalState, UnpaidStep], bool]
 def always(state: GlobalState, step: UnpaidStep) -> bool:
     """Each such step is owed."""
     return True
-
-
-#: The class of all steps.
-ANY_STEP = Fairness("any step", Strength.WEAK, lambda step, action: True)
-
-
-@dataclass(frozen=True, slots=True)
-class Lasso:
-    """A behaviour that never reaches the goal: ``stem``, then ``cycle`` forever.
-
-    An empty cycle means that the behaviour stays in the last state of the stem. ``initial`` is the index
-    of the initial state; ``states`` are the graph's state numbers along stem and cycle, first and last
-    included; ``labels`` those of the labels of its steps. ``withheld``: the behaviour is fair only because
-    budgets are spent; with larger ones these steps would be owed.
-    """
-
-    initial: int
-    stem: tuple[PathStep, ...]
-    cycle: tuple[PathStep, ...]
-    states: tuple[int, ...]
-    labels: tuple[int, ...] = ()
-    withheld: Withheld | None = None
 
 
 class Waiting:

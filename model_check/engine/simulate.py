@@ -13,7 +13,6 @@ from dataclasses import replace
 from random import Random
 from typing import cast
 
-from kraftcheck.engine.explorer import resident_bytes
 from kraftcheck.engine.steps import Cached, Step, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import (
     Exploration,
@@ -25,6 +24,7 @@ from kraftcheck.engine.system import (
     check_property,
     split_goals,
 )
+from kraftcheck.engine.watch import resident_bytes
 
 
 class _Walks:

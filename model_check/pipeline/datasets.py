@@ -68,7 +68,7 @@ class Dataset:
         return StructType.fromDDL(self.ddl)
 
 
-class Seal(Summed):
+class Seal(Summed, frozen=True, kw_only=True):
     """The content of ``_sums.json``: ``files`` by name."""
 
     dataset: str

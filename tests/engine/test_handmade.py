@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.engine.explorer import Progress, explore
+from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively, state_graph
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.steps import ReplayError, replay
 from kraftcheck.engine.system import GlobalState, Interrupted, Limits, Outcome, PathStep, System, Verdict
 from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.watch import Progress
 from tests.engine.handmade import BadMutex, Counter, LossyPing, Plain, Ring, TurnsBack
 from tests.engine.replayed import confirms
 from tests.engine.synthetic import Synthetic

@@ -15,16 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import cycles
-from kraftcheck.engine.cycles import Strength
+from kraftcheck.engine.fairness import ANY_STEP, Fairness, Lasso, Strength
 from kraftcheck.engine.graph import Graph, collect_graph
-from kraftcheck.engine.liveness import (
-    ANY_STEP,
-    Fairness,
-    Lasso,
-    Waiting,
-    lassos,
-    out_of_reach,
-)
+from kraftcheck.engine.liveness import Waiting, lassos, out_of_reach
 from kraftcheck.engine.reference_explorer import state_graph
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import GlobalState, PathStep

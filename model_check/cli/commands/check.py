@@ -24,8 +24,8 @@ from kraftcheck.checking.results import as_data, exit_status, progress_line, rep
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import in_words, more_data
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
-from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
+from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.support.arguments import byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from kraftcheck.engine.graph import IncompleteGraphError
+from kraftcheck.engine.watch import IncompleteGraphError
 from kraftcheck.graphs.answers import Answers, in_words
 from kraftcheck.graphs.formats import FORMATS
 from kraftcheck.graphs.picture import refuse_large

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from kraftcheck.checking.run import unexpected_violations
-from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration
+from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
 from kraftcheck.support.arguments import add_json, flag, positive, whole_number

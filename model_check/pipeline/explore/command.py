@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from kraftcheck.checking.results import as_data, exit_status, progress_line, report, summarize
 from kraftcheck.checking.run import CheckResult, check
-from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
+from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.pipeline.errors import in_a_sentence
 from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session

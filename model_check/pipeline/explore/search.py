@@ -9,12 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kraftcheck.engine.block import Blocks
-from kraftcheck.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, explaining_a_full_disk
+from kraftcheck.engine.explorer import LimitReached, Search, explaining_a_full_disk
 from kraftcheck.engine.frontier import Frontier
 from kraftcheck.engine.resume import ask_again, explored, go_on
 from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.visited import Visited
+from kraftcheck.engine.watch import INTERRUPTED, Progress
 from kraftcheck.pipeline.explore.in_driver import (
     Trail,
     fingerprints_table,

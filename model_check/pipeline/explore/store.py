@@ -49,7 +49,7 @@ VISITED = Dataset("visited fingerprints", 1, "part int, level int, fingerprints 
 LINKS = Dataset("first steps", 1, "level int, first bigint, links binary")
 
 
-class Manifest(Explored):
+class Manifest(Explored, frozen=True, kw_only=True):
     """What was known when the last of ``levels`` was complete.
 
     ``parts``: the values of the column ``part``. ``handed_over``: the first level in ``levels/``; those

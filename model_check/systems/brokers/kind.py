@@ -12,7 +12,6 @@ from kraftcheck.systems.brokers import coverage, explain, words
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.files import FILES
 from kraftcheck.systems.brokers.history import History
-from kraftcheck.systems.brokers.liveness import BrokerLiveness
 from kraftcheck.systems.brokers.names import MOST_TICKS, SERVES_BRIEFLY
 from kraftcheck.systems.brokers.network import InFlight
 from kraftcheck.systems.brokers.places import Control, Machine, Time
@@ -22,7 +21,7 @@ from kraftcheck.systems.brokers.switches import BrokerVariants
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.brokers.wiring import Wiring
 from kraftcheck.systems.guards import guards_of_brokers
-from kraftcheck.systems.kind import Kind, Part, Run, Words
+from kraftcheck.systems.kind import Kind, Liveness, Part, Run, Words
 
 
 class Brokers(Kind):
@@ -50,7 +49,7 @@ class Brokers(Kind):
         describe_effect=words.describe_effect,
     )
     files = FILES
-    liveness = BrokerLiveness()
+    liveness = Liveness(Part("systems.brokers.liveness"))
     variants = BrokerVariants()
     vectors = Part("vectors.candidates:BROKERS")
     tlc = Part("tlc.brokers:BROKERS")

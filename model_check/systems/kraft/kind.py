@@ -11,8 +11,8 @@ from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.systems.coverage_targets import covered, effective, everything
 from kraftcheck.systems.guards import Guard, guards_of_replicas
-from kraftcheck.systems.kind import Kind, Part, Place, Run, Words
-from kraftcheck.systems.kraft import initial_prefix, liveness, node, words
+from kraftcheck.systems.kind import Kind, Liveness, Part, Place, Run, Words
+from kraftcheck.systems.kraft import initial_prefix, node, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.history import History
@@ -31,15 +31,14 @@ if TYPE_CHECKING:
     from kraftcheck.engine.representatives import Represent
 
 
-class KRaftLiveness:
+class KRaftLiveness(Liveness):
     """See :class:`kraftcheck.systems.kind.Liveness`."""
-
-    judge = staticmethod(liveness.judge)
-    lassos_of = staticmethod(liveness.lassos_of)
 
     def representative(self, system: KRaftSystem, scenario: KRaftScenario) -> Represent | None:
         if scenario.reduction.epochs == "absolute":
             return None
+        from kraftcheck.systems.kraft import liveness  # It loads the engine.
+
         system.judge_nothing()
         return liveness.Watched(relative_epochs(system), system)
 
@@ -110,7 +109,7 @@ class Replicas(Kind):
         describe_effect=describe_effect,
     )
     files = FILES
-    liveness = KRaftLiveness()
+    liveness = KRaftLiveness(Part("systems.kraft.liveness"))
     variants = KRaftVariants()
     vectors = Part("vectors.candidates:REPLICAS")
     tlc = Part("tlc.replicas:REPLICAS")

@@ -11,9 +11,9 @@ import pytest
 from kraftcheck.checking.run import check
 from kraftcheck.checking.smallest_bounds import smallest_bounds_of_eventually
 from kraftcheck.cli.main import main
-from kraftcheck.engine.cycles import Strength
+from kraftcheck.engine.fairness import Fairness, Strength
 from kraftcheck.engine.graph import collect_graph
-from kraftcheck.engine.liveness import Fairness, lassos, unpaid_of
+from kraftcheck.engine.liveness import lassos, unpaid_of
 from kraftcheck.engine.steps import steps
 from kraftcheck.engine.system import GlobalState, PathStep
 from kraftcheck.support.errors import InputError
