@@ -261,5 +261,5 @@ def find(word: str) -> Scenario:
         return _parsed(shipped_files()[word])
     if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
-    hint = did_you_mean(word, shipped(), most=3) or "; 'kraftcheck check --list' lists them."
+    hint = did_you_mean(word, shipped_files(), most=3) or "; 'kraftcheck check --list' lists them."
     raise InputError(f"there is no scenario '{word[:80]}'{hint}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kraftcheck import spec
 from kraftcheck.systems.kind import INITIAL_PREFIX, Flying, Place
 from kraftcheck.systems.kinds import KINDS, kind_of
-from kraftcheck.systems.scenario import Scenario, shipped
+from kraftcheck.systems.scenario import Scenario, find, shipped_files
 from kraftcheck.traces.model import Change, Run, Trace, TraceStep
 from kraftcheck.traces.words import label
 
@@ -115,12 +115,13 @@ def _title(trace: Trace) -> str:
 
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
-    name, known = trace.scenario.name, shipped()
+    name, known = trace.scenario.name, shipped_files()
     if name in known or not name.endswith(INITIAL_PREFIX):
-        word = _word(trace.scenario, name, known.get(name) == trace.scenario)
+        word = _word(trace.scenario, name, name in known and find(name) == trace.scenario)
     else:
         name = name.removesuffix(INITIAL_PREFIX)
-        same = name in known and kind_of(known[name]).initial_prefix(known[name]) == trace.scenario
+        shipped = find(name) if name in known else None
+        same = shipped is not None and kind_of(shipped).initial_prefix(shipped) == trace.scenario
         word = f"{_word(trace.scenario, name, same)} --initial-prefix"
     return f"{word} --path {path_text(trace.path)}"
 

@@ -35,7 +35,7 @@ from kraftcheck.support.outputs import print_output
 from kraftcheck.support.sources import source_digest
 from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
-from kraftcheck.systems.scenario import Scenario, find, shipped
+from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
 from kraftcheck.traces import json_form
 
 #: The tag of scenarios that take longer than all others together. CI explores them.
@@ -215,7 +215,7 @@ def _named(word: str) -> list[Scenario]:
     """The scenario that ``word`` names, or with '*' all shipped ones whose names match. Raises InputError."""
     if "*" not in word or "/" in word:
         return [find(word)]
-    found = [scenario for name, scenario in shipped().items() if fnmatchcase(name, word)]
+    found = [find(name) for name in shipped_files() if fnmatchcase(name, word)]
     if not found:
         raise InputError(f"no shipped scenario matches '{word}'; 'kraftcheck check --list' lists them.")
     return found

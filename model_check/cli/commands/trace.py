@@ -108,7 +108,7 @@ def _stale(file: str, difference: Difference) -> str:
 
 
 def _load(file: str, hint: str) -> Trace:
-    if file in scenario.shipped() and not Path(file).exists():
+    if file in scenario.shipped_files() and not Path(file).exists():
         raise InputError(f"'{file}' is a scenario; {hint}.")
     if file != "-":
         return json_form.load(Path(file))
