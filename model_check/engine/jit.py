@@ -4,8 +4,9 @@ Numba counts references to arrays even in compiled code, at a price of several t
 A kernel therefore allocates nothing: scratch arrays come in as arguments.
 
 Numba notices a change of the file a kernel is in, but not of imports from other files. Kernels on disk are
-therefore stamped with a digest of this whole folder: a checkout that moves from one commit to another never
-runs a kernel of one commit with tables of the other.
+therefore stamped with a digest of their file and of all files with kernels in this folder, which import no
+constants from others: a checkout that moves from one commit to another never runs a kernel of one commit with
+tables of the other.
 
 Kernels are kept in numba's own places: in the folder that ``NUMBA_CACHE_DIR`` names, next to the sources, or
 in the user's own cache. Where none of these can be written they are kept in a folder of this user among the
@@ -39,14 +40,15 @@ from numba.core.caching import FunctionCache, NullCache  # noqa: E402
 _CONFIG: Any = numba.config
 
 
-def _digest() -> str:
-    found = blake2b(digest_size=16)
+@cache
+def _stamp(file: str) -> str:
+    """A digest of all that the kernels in ``file`` are made of: that file, and the kernels of this folder."""
+    found = blake2b(Path(file).read_bytes(), digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        found.update(path.read_bytes())
+        content = path.read_bytes()
+        if path.name == "jit.py" or b"kraftcheck.engine.jit import" in content:
+            found.update(content)
     return found.hexdigest()
-
-
-SOURCES = _digest()
 
 
 @cache
@@ -68,7 +70,7 @@ class _Kept(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        self._cache_file._source_stamp = SOURCES
+        self._cache_file._source_stamp = _stamp(function.__code__.co_filename)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The kernel, or ``None`` if no readable one exists. Raises MemoryError."""

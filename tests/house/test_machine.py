@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -320,6 +321,16 @@ def test_a_named_folder_that_others_can_write_is_not_used(
     assert len(told) == len(set(told)) > 0
     shutil.rmtree(jit.private_folder())
     shutil.rmtree(named)
+
+
+def test_kernels_take_constants_from_files_with_kernels_alone() -> None:
+    """Of these files compiled code has a digest: it is compiled anew where one of them has changed."""
+    texts = {path.stem: path.read_text() for path in Path(jit.__file__).parent.glob("*.py")}
+    kernels = {name: text for name, text in texts.items() if "from kraftcheck.engine.jit import" in text}
+    known = {f"kraftcheck.engine.{name}" for name in ("jit", *kernels)}
+    assert "expand" in kernels
+    for name, text in kernels.items():
+        assert set(re.findall(r"from (kraftcheck\S*) import", text)) <= known, name
 
 
 def as_another_user() -> list[str]:
