@@ -106,7 +106,7 @@ def test_an_interrupt_ends_cleanly() -> None:
 
 @pytest.mark.slow
 def test_synthetic_does_not_depend_on_threads() -> None:
-    one, two = (explore(Synthetic(epochs=1, capacity=4), threads=threads) for threads in (1, 2))
+    one, two = (explore(Synthetic(epochs=1, capacity=3), threads=threads) for threads in (1, 2))
     assert one.levels == two.levels
     assert (one.generated, one.constrained, one.calls) == (two.generated, two.constrained, two.calls)
     assert one.verdict is Verdict.HOLDS
