@@ -112,7 +112,7 @@ def test_a_shrunk_walk_violates_the_same_and_is_no_longer(seed: int, walks: int)
 def test_a_long_walk_becomes_short() -> None:
     """Where a walk takes detours, most of it goes."""
     lengths = []
-    for seed in range(200):
+    for seed in range(80):
         system = random_system(seed)
         for violation in simulate(system, 1, 20, 60).violations:
             lengths.append((violation.depth, shrink(system, violation).violation.depth))

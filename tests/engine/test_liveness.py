@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import cycles
-from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.fairness import ANY_STEP, Fairness, Lasso, Strength
 from kraftcheck.engine.graph import Graph, collect_graph
 from kraftcheck.engine.liveness import Waiting, lassos, out_of_reach
@@ -266,9 +265,11 @@ def test_the_ring_goes_round() -> None:
 
 @pytest.mark.slow
 def test_collected_graph_equals_the_oracles() -> None:
-    small = (each for each in map(random_system, range(60)) if explore(each, keep_going=True).distinct < 1_000)
-    for system in (LossyPing(), BadMutex(), *small):
-        graph, (states, expected) = collect_graph(system, threads=2), naive_graph(system)
+    for system in (LossyPing(), BadMutex(), *map(random_system, range(60))):
+        graph = collect_graph(system, threads=2)
+        if graph.size > 1_000:
+            continue
+        states, expected = naive_graph(system)
         found = [
             (graph.state(s), graph.state(t), graph.label_values[label][0]) for s, t, label in edges_of(graph)
         ]

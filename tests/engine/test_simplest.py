@@ -105,7 +105,7 @@ def test_too_large_is_said() -> None:
 @pytest.mark.parametrize("most", [1, 3])
 def test_where_too_many_ways_are_compared_one_is_found_still(most: int, monkeypatch: Any) -> None:
     monkeypatch.setattr("kraftcheck.engine.simplest.MOST_PARTIAL", most)
-    for seed in range(300):
+    for seed in range(120):
         system = random_system(seed)
         naive, _ = explore_naively(system, Limits(max_states=MOST))
         if naive.limit is None and naive.violations:
