@@ -190,7 +190,7 @@ def test_one_lasso_of_each_component(drawn: Drawn, fairness: list[Fairness]) -> 
         assert any(cycle <= component for cycle in cycles) == expected
 
 
-@examples(100)
+@examples(50)
 @given(graphs(), st.data())
 def test_leads_to_against_brute_force(drawn: Drawn, data: st.DataObject) -> None:
     graph, node, goals = drawn
@@ -206,7 +206,7 @@ def test_leads_to_against_brute_force(drawn: Drawn, data: st.DataObject) -> None
         assert origins & set(lasso.states)
 
 
-@examples(100)
+@examples(50)
 @given(graphs(), fairness_of((1, 2), 3))
 def test_an_end_against_brute_force(drawn: Drawn, fairness: list[Fairness]) -> None:
     """Steps 0 are taken for ever by a fair behaviour exactly if they are where that is a demand on them."""
@@ -278,7 +278,7 @@ def test_collected_graph_equals_the_oracles() -> None:
         assert graph.size == len(states)
 
 
-@examples(100)
+@examples(50)
 @given(graphs(), st.just({0, 1, 2}) | st.sets(st.integers(0, 2)))
 def test_out_of_reach_against_networkx(drawn: Drawn, asked: set[int]) -> None:
     graph, _, goals = drawn

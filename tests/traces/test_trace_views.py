@@ -28,7 +28,6 @@ def _compare_with_golden(name: str, text: str) -> None:
     assert text == file.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("width", (60, 100))
 def test_terminal_transcript(data: dict[str, Any], width: int) -> None:
@@ -42,13 +41,11 @@ def test_markdown(data: dict[str, Any]) -> None:
     _compare_with_golden(f"{data['name']}.md", markdown.render(counterexample(data)))
 
 
-@pytest.mark.slow
 @BOTH
 def test_program_text(data: dict[str, Any]) -> None:
     _compare_with_golden(f"{data['name']}.py.txt", program.source(counterexample(data)))
 
 
-@pytest.mark.slow
 def test_no_colour_off_a_terminal() -> None:
     out = StringIO()
     terminal.show(counterexample(UNSTABLE), Console(file=out, width=100))
