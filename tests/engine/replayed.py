@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.steps import broken_invariants, initial_states, replay, steps
-from kraftcheck.engine.system import GlobalState, PathStep, System, Violation
+from kraftcheck.engine.system import Exploration, GlobalState, PathStep, System, Violation
+
+
+def facts(found: Exploration) -> Exploration:
+    """``found`` without the quantities that differ from run to run."""
+    return replace(found, seconds=0.0, peak_memory=0, visited_bytes=0)
 
 
 def confirms(system: System, violation: Violation) -> bool:

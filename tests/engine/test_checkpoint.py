@@ -7,7 +7,6 @@ import json
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -25,6 +24,7 @@ from kraftcheck.engine.links import AppendedFile
 from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
 from kraftcheck.support.errors import DiskError
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.engine.replayed import facts
 from tests.engine.synthetic import Synthetic
 from tests.examples import examples
 
@@ -36,11 +36,6 @@ SMALLER = Synthetic(nodes=2, epochs=2, entries=2, restarts=1, capacity=3)
 def nothing_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test here turns the machine off."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-def facts(found: Exploration) -> Exploration:
-    """``found`` without what no two runs have in common."""
-    return replace(found, seconds=0.0, peak_memory=0, visited_bytes=0)
 
 
 @cache
