@@ -239,7 +239,7 @@ def load(path: str | Path) -> Scenario:
 
 def shipped() -> dict[str, Scenario]:
     """The scenarios that come with the package, by name, in alphabetical order."""
-    return {name: _parsed(file) for name, file in shipped_files().items()}
+    return {name: _shipped(name) for name in shipped_files()}
 
 
 @cache
@@ -250,7 +250,9 @@ def shipped_files() -> Mapping[str, Traversable]:
     return {file.name.removesuffix(".toml"): file for file in sorted(files, key=lambda file: file.name)}
 
 
-def _parsed(file: Traversable) -> Scenario:
+@cache
+def _shipped(name: str) -> Scenario:
+    file = shipped_files()[name]
     return parse(file.read_text(encoding="utf-8"), file.name)
 
 
@@ -258,7 +260,7 @@ def find(word: str) -> Scenario:
     """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
     # A shipped scenario is in the file of its name.
     if word in shipped_files():
-        return _parsed(shipped_files()[word])
+        return _shipped(word)
     if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
     hint = did_you_mean(word, shipped_files(), most=3) or "; 'kraftcheck check --list' lists them."
