@@ -340,12 +340,3 @@ def _differences(
         if expected.steps is not None and steps is not None and steps != expected.steps:
             differences.append(f"the shortest counterexample has {steps} steps, expected {expected.steps}")
     return tuple(differences)
-
-
-def unexpected_violations(scenario: Scenario, found: Exploration) -> tuple[str, ...]:
-    """The properties that are violated although the scenario does not expect it."""
-    violated = tuple(violation.property for violation in found.violations)
-    if scenario.expect.verdict == "holds":
-        return violated
-    allowed = scenario.expect.violates
-    return tuple(name for name in violated if allowed and name not in allowed)

@@ -29,6 +29,7 @@ from pydantic import (
     model_validator,
 )
 
+from kraftcheck.engine.system import Exploration
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
@@ -147,6 +148,14 @@ class Expected(Table):
         if self.verdict == "violated" and (not self.violates or self.states is not None):
             raise ValueError("the verdict 'violated' needs violates, and states goes with 'holds' only")
         return self
+
+    def unexpected(self, found: Exploration) -> tuple[str, ...]:
+        """The properties that are violated although the scenario does not expect it."""
+        violated = tuple(violation.property for violation in found.violations)
+        allowed = self.violates
+        if self.verdict == "holds":
+            return violated
+        return tuple(name for name in violated if allowed and name not in allowed)
 
 
 class Scenario(Table):

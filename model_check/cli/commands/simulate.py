@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from kraftcheck.checking.run import unexpected_violations
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration
@@ -65,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.shrink:
         shrunk = tuple(shrink(system, each).violation for each in found.violations)
         found = replace(found, violations=shrunk)
-    unexpected = unexpected_violations(chosen, found)
+    unexpected = chosen.expect.unexpected(found)
     status = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
     if found.limit == INTERRUPTED:
@@ -95,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def exit_status(chosen: Scenario, found: Exploration) -> int:
     """1: an unexpected violation; 0: all expected ones, of which there are some; 3: anything else."""
-    if unexpected_violations(chosen, found):
+    if chosen.expect.unexpected(found):
         return EXIT_DIFFERS
     violated = {violation.property for violation in found.violations}
     complete = violated >= set(chosen.expect.violates) if chosen.expect.verdict == "violated" else False
