@@ -1,4 +1,4 @@
-"""Where the measurements were taken."""
+"""The machine that the measurements were taken on."""
 
 from __future__ import annotations
 

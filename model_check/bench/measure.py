@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from kraftcheck.engine.explorer import explore, resident_bytes
+from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import Exploration, Limits, System
 from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.watch import resident_bytes
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import KRaftScenario

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from kraftcheck.checking.counterexamples import name_of
-from kraftcheck.engine.explorer import CAPACITY
-from kraftcheck.engine.graph import Graph, IncompleteGraphError, collect_graph
-from kraftcheck.engine.liveness import Lasso
+from kraftcheck.engine.fairness import Lasso
+from kraftcheck.engine.graph import Graph, collect_graph
 from kraftcheck.engine.representatives import Represent, UnlikeError
 from kraftcheck.engine.system import Exploration, Verdict
-from kraftcheck.engine.watch import Watch
+from kraftcheck.engine.watch import CAPACITY, IncompleteGraphError, Watch
 from kraftcheck.engine.witness import DUPLICATE, LOSS
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened

@@ -9,7 +9,7 @@ from typing import Any
 
 from kraftcheck.checking import findings
 from kraftcheck.checking.run import CheckResult
-from kraftcheck.engine.explorer import INTERRUPTED, Progress
+from kraftcheck.engine.watch import INTERRUPTED, Progress
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.terminal import Console, fitted, say
 from kraftcheck.systems.kind import Judged

@@ -11,11 +11,10 @@ from kraftcheck.checking.counterexamples import simplest_of
 from kraftcheck.checking.coverage.covering import Covered, Covering
 from kraftcheck.checking.eventually import judge_eventually, too_small
 from kraftcheck.engine.checkpoint import Checkpoint
-from kraftcheck.engine.explorer import CAPACITY, INTERRUPTED, Progress, explore
-from kraftcheck.engine.graph import IncompleteGraphError
+from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.simplest import Found
 from kraftcheck.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
-from kraftcheck.engine.watch import Watch
+from kraftcheck.engine.watch import CAPACITY, INTERRUPTED, IncompleteGraphError, Progress, Watch
 from kraftcheck.reference.config import Problem
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
@@ -341,12 +340,3 @@ def _differences(
         if expected.steps is not None and steps is not None and steps != expected.steps:
             differences.append(f"the shortest counterexample has {steps} steps, expected {expected.steps}")
     return tuple(differences)
-
-
-def unexpected_violations(scenario: Scenario, found: Exploration) -> tuple[str, ...]:
-    """The properties that are violated although the scenario does not expect it."""
-    violated = tuple(violation.property for violation in found.violations)
-    if scenario.expect.verdict == "holds":
-        return violated
-    allowed = scenario.expect.violates
-    return tuple(name for name in violated if allowed and name not in allowed)

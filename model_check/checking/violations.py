@@ -16,9 +16,8 @@ from kraftcheck.checking.smallest_bounds import (
     smallest_bounds,
     smallest_bounds_of_eventually,
 )
-from kraftcheck.engine.graph import IncompleteGraphError
 from kraftcheck.engine.system import Violation
-from kraftcheck.engine.watch import Watch
+from kraftcheck.engine.watch import IncompleteGraphError, Watch
 from kraftcheck.systems.kind import Judged
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Eventually, Scenario

@@ -9,7 +9,7 @@ for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine import transition
 from kraftcheck.engine.build import build
+from kraftcheck.engine.checkpoint import Totals
 from kraftcheck.engine.expand import expand
 from kraftcheck.engine.judge import BAD, UNKNOWN, judge
 from kraftcheck.engine.pool import Job, Pool, Stages
@@ -66,21 +67,6 @@ class Batch:
         return len(ordered) + int(np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
 
 
-@dataclass(slots=True)
-class Totals:
-    """Sums over the expanded rows, and ``states``, the size of all orbits found.
-
-    ``skipped``: transitions left out because they commute with the one that led to the row.
-    """
-
-    generated: int = 0
-    within: int = 0
-    capacity: int = 0
-    deadlocks: int = 0
-    states: int = 0
-    skipped: int = 0
-
-
 class Worker:
     """The buffers of one thread."""
 
@@ -116,12 +102,6 @@ class Worker:
             fresh = np.full((more, 3), NEVER, np.int64)
             self.firsts = np.concatenate([self.firsts, fresh])
 
-    def enlarge(self) -> None:
-        """Double the candidate buffers."""
-        self.fps = np.concatenate([self.fps, np.empty_like(self.fps)])
-        self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
-        self.codes = np.concatenate([self.codes, np.empty_like(self.codes)])
-
     def generate(
         self,
         view: View,
@@ -131,18 +111,19 @@ class Worker:
         reduced: bool,
         filtered: bool,
     ) -> None:
-        """Append the candidates of the rows in ``index``."""
-        begin = 0
+        """Append the candidates of the rows in ``index``; the buffers double where they are full."""
         recent = self.recent if filtered else self.unfiltered
-        while begin < len(index):
+        while len(index):
             done = expand(
-                view, rows, fps, index[begin:], reduced, self.misses, self.pending, recent,
+                view, rows, fps, index, reduced, self.misses, self.pending, recent,
                 self.fps, self.rows, self.codes, self.firsts, self.goals, self.counters, self.saved,
                 self.changes,
             )  # fmt: skip
-            begin += done
-            if begin < len(index):
-                self.enlarge()
+            index = index[done:]
+            if len(index):
+                self.fps = np.concatenate([self.fps, np.empty_like(self.fps)])
+                self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
+                self.codes = np.concatenate([self.codes, np.empty_like(self.codes)])
 
     @property
     def candidates(self) -> int:
@@ -175,28 +156,6 @@ class Generation:
     fps: NDArray[np.uint64]
     workers: list[Worker]
     running: list[Future[None]]
-
-
-@dataclass(slots=True)
-class Part:
-    """The rows of a block from ``begin`` to ``end``, whose candidates go to the buffers of ``worker``."""
-
-    blocks: Blocks
-    worker: Worker
-    rows: NDArray[np.int32]
-    fps: NDArray[np.uint64]
-    begin: int
-    end: int
-
-    def advance(self) -> bool:
-        """Generate the candidates of some more rows, with the current entries of the tables; whether more are
-        left.
-        """
-        stop = min(self.end, self.begin + PIECE)
-        index = self.blocks.index[self.begin : stop]
-        self.blocks.generate(self.worker, self.rows, self.fps, index, self.blocks.filtered)
-        self.begin = stop
-        return stop < self.end
 
 
 @dataclass(slots=True)
@@ -259,15 +218,26 @@ class Blocks:
         running = []
         for number, worker in enumerate(workers):
             worker.counters[:] = 0
-            part = Part(self, worker, rows, fps, bounds[number], bounds[number + 1])
+            pieces = self._pieces(worker, rows, fps, bounds[number], bounds[number + 1])
             if self._pool is not None:
-                running.append(self._pool.begin(part))
+                running.append(self._pool.begin(pieces))
             else:
-                while part.advance():
+                for _ in pieces:
                     pass
         return Generation(rows, fps, workers, running)
 
-    def generate(
+    def _pieces(
+        self, worker: Worker, rows: NDArray[np.int32], fps: NDArray[np.uint64], begin: int, end: int
+    ) -> Iterator[None]:
+        """Generate the candidates of the rows from ``begin`` to ``end`` in pieces, each with the current
+        entries of the tables.
+        """
+        for first in range(begin, end, PIECE):
+            index = self.index[first : min(end, first + PIECE)]
+            self._generate(worker, rows, fps, index, self.filtered)
+            yield
+
+    def _generate(
         self,
         worker: Worker,
         rows: NDArray[np.int32],
@@ -294,7 +264,7 @@ class Blocks:
         waiting = [worker for worker in workers if worker.counters[transition.PENDING]]
         while waiting:
             jobs = [
-                partial(self.generate, worker, rows, fps, self._take_pending(worker), False)
+                partial(self._generate, worker, rows, fps, self._take_pending(worker), False)
                 for worker in waiting
             ]
             self._resolve(waiting)

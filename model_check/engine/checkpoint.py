@@ -22,16 +22,16 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kraftcheck.engine.links import AppendedFile
-from kraftcheck.engine.summed import Summed
+from kraftcheck.engine.summed import Count, Summed
 
-FORMAT = 4
+FORMAT = 5
 _MANIFEST = "checkpoint.json"
 #: The files that a killed process may leave in a folder in which it was about to begin.
 _EMPTY = {"lock", f"{_MANIFEST}.new"}
@@ -42,26 +42,8 @@ class CheckpointError(Exception):
     """A checkpoint that cannot be used; the argument gives the reason and the remedy in one sentence."""
 
 
-Count = Annotated[int, Field(ge=0)]
-
-
-class Sums(BaseModel):
-    """The sums of :class:`~kraftcheck.engine.block.Totals`."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-    generated: Count
-    within: Count
-    capacity: Count
-    deadlocks: Count
-    states: Count
-    skipped: Count
-
-
-class Found(BaseModel):
+class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A violation: state ``number`` of ``level``, and from there the step codes ``more``."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     property: str
     level: Count
@@ -69,35 +51,54 @@ class Found(BaseModel):
     more: list[Count]
 
 
-class Saved(Summed):
-    """The contents of ``checkpoint.json``; without ``levels``: a search has begun.
+class Totals(msgspec.Struct, forbid_unknown_fields=True):
+    """Sums over the expanded rows, and ``states``, the size of all orbits found.
 
-    ``made_for``: the subject of the search; a checkpoint with another one is refused. ``tables``: a digest of
-    the tables. ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of
-    each level. ``width``: columns of a row. ``calls``, ``seconds``: spent so far.
+    ``skipped``: transitions left out because they commute with the one that led to the row.
+    """
+
+    generated: Count = 0
+    within: Count = 0
+    capacity: Count = 0
+    deadlocks: Count = 0
+    states: Count = 0
+    skipped: Count = 0
+
+
+class Explored(Summed, frozen=True, kw_only=True):
+    """A search when the last of its ``levels`` was complete, without the states; no levels: it has begun.
+
+    ``made_for``: the subject of the search; a file with another one is refused. ``tables``: a digest of the
+    tables. ``width``: columns of a row. ``calls``, ``seconds``: spent so far.
     """
 
     format: int
     made_for: str
     tables: str = ""
-    levels: list[Count] = Field(default_factory=list)
-    links: list[Count] = Field(default_factory=list)
-    fingerprints: list[Count] = Field(default_factory=list)
-    keys: Count = 0
-    keys_checksum: Count = 0
-    rows_checksum: Count = 0
+    levels: tuple[Count, ...] = ()
     width: Count = 0
-    totals: Sums = Sums(generated=0, within=0, capacity=0, deadlocks=0, states=0, skipped=0)
-    goals: list[str] = Field(default_factory=list)
-    violations: list[Found] = Field(default_factory=list)
+    totals: Totals = msgspec.field(default_factory=Totals)
+    goals: tuple[str, ...] = ()
+    violations: tuple[Found, ...] = ()
     calls: Count = 0
     seconds: float = 0.0
 
-    @model_validator(mode="after")
-    def _complete(self) -> Saved:
+
+class Saved(Explored, frozen=True, kw_only=True):
+    """The contents of ``checkpoint.json``.
+
+    ``links``, ``fingerprints``, ``keys_checksum``, ``rows_checksum``: CRC-32, the first two of each level.
+    """
+
+    links: tuple[Count, ...] = ()
+    fingerprints: tuple[Count, ...] = ()
+    keys: Count = 0
+    keys_checksum: Count = 0
+    rows_checksum: Count = 0
+
+    def __post_init__(self) -> None:
         if not len(self.levels) == len(self.links) == len(self.fingerprints):
             raise ValueError("every level has links and fingerprints")
-        return self
 
 
 class Checkpoint:
@@ -180,8 +181,8 @@ class Checkpoint:
         """Whether it is time for the next checkpoint."""
         return time.monotonic() - self._last >= self.every
 
-    def append_keys(self, keys: Sequence[int], count: int) -> tuple[int, int]:
-        """Of the first ``count`` keys append those that are new since the last time; (``count``, CRC-32)."""
+    def append_keys(self, keys: Sequence[int], count: int) -> int:
+        """Of the first ``count`` keys append those that are new since the last time; the CRC-32 of all."""
         before, checksum = self._keys
         new = np.array(keys[before:count], np.int64)
         with (self.folder / "keys").open("r+b" if before else "wb") as file:
@@ -190,7 +191,7 @@ class Checkpoint:
             file.write(new.tobytes())
             _synchronize(file)
         self._keys = before + len(new), zlib.crc32(new.tobytes(), checksum)
-        return self._keys
+        return self._keys[1]
 
     def write_rows(self, level: int, pieces: Iterable[NDArray[np.int32]]) -> int:
         """Write the rows of ``level``, given in pieces; their CRC-32."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.edges import Edges, Mask, Numbers
+from kraftcheck.engine.fairness import Strength
 from kraftcheck.engine.sparse import connected_components, csr_array
 from kraftcheck.engine.steps import back
 
@@ -23,13 +23,6 @@ Ends = NDArray[Any]
 
 #: The number of pairs of a state and an account that are tried for a shortest cycle.
 MOST_PAIRS = 200_000
-
-
-class Strength(Enum):
-    """The strength of a fairness class."""
-
-    WEAK = "weak"
-    STRONG = "strong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +192,7 @@ def _shortest(edges: Edges, demands: Sequence[Demand], start: int, inside: Mask)
             for edge, target in _moves(edges, state, inside):
                 after = (target, *account.at(target, paid | account.by(edge), owes))
                 if target == start and not account.left(after[1], after[2]):
-                    return [*back(came, pair), edge]
+                    return [*back(came, pair)[1], edge]
                 if after not in came:
                     came[after] = (pair, edge)
                     following.append(after)

@@ -8,7 +8,6 @@ of that.
 from __future__ import annotations
 
 import errno
-import os
 import tempfile
 import time
 from collections import deque
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch, Blocks, Generation, Worker
-from kraftcheck.engine.checkpoint import Checkpoint
+from kraftcheck.engine.checkpoint import Checkpoint, Found
 from kraftcheck.engine.frontier import IN_MEMORY, Frontier
 from kraftcheck.engine.links import Links
 from kraftcheck.engine.resume import Complete, complete, restore, save
@@ -40,14 +39,10 @@ from kraftcheck.engine.system import (
 )
 from kraftcheck.engine.tables import Tables, orbits
 from kraftcheck.engine.visited import Visited
+from kraftcheck.engine.watch import CAPACITY, INTERRUPTED, PROGRESS_SECONDS, Progress, resident_bytes
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import DiskError
 
-PROGRESS_SECONDS = 1.0
-#: The limit in the result when the user ends an exploration.
-INTERRUPTED = "interrupted"
-#: The limit in the result where no step may exceed the network's capacity.
-CAPACITY = "capacity"
 #: The errors of the operating system for a folder that is full or cannot be written.
 _UNWRITABLE = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
@@ -55,38 +50,8 @@ _UNWRITABLE = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of an exploration.
-
-    ``level``: the level being generated; ``frontier``: states of the level before; ``rate``: distinct states
-    per second since the last report; ``memory``: resident bytes; ``estimate``: a rough guess at the final
-    number of distinct states, or ``None`` while levels still grow. ``phase``: the activity after the
-    exploration of a scenario; without states if that is not a search.
-    """
-
-    level: int
-    distinct: int
-    generated: int
-    frontier: int
-    rate: float
-    memory: int
-    seconds: float
-    estimate: int | None
-    phase: str = ""
-
-
 class LimitReached(Exception):
     """Internal: the exploration ends here; the argument names the limit."""
-
-
-def resident_bytes() -> int:
-    """Resident memory of this process in bytes (0 where /proc does not show it)."""
-    try:
-        fields = Path("/proc/self/statm").read_text().split()
-    except OSError:
-        return 0
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(slots=True)
@@ -107,7 +72,7 @@ class Search:
     representatives: Callable[[Batch, Visited], Batch] | None = None
     levels: list[int] = field(default_factory=list)
     violations: dict[str, Violation] = field(default_factory=dict)
-    origins: dict[str, tuple[int, int, list[int]]] = field(default_factory=dict)
+    origins: dict[str, Found] = field(default_factory=dict)
     distinct: int = 0
     peak: int = 0
     begin: float = field(default_factory=time.monotonic)
@@ -164,7 +129,7 @@ class Search:
             return
         initial, codes = self.links.trace(level, number)
         path = tuple(self.tables.path_step(code) for code in codes + more)
-        self.origins[name] = level, number, more
+        self.origins[name] = Found(name, level, number, more)
         self.violations[name] = Violation(name, len(path), path, initial)
 
     def expand_level(self, frontier: Frontier) -> Frontier:
@@ -277,7 +242,7 @@ class Search:
 
     def _note(self, frontier: Frontier, checkpoint: Checkpoint) -> None:
         """The last level is complete. The kept parts of the previous level are released now."""
-        before, self._complete = self._complete, complete(self, frontier)
+        before, self._complete = self._complete, complete(self, frontier, checkpoint.made_for)
         if before is not None:
             before.frontier.close()
         if checkpoint.due():

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch, Worker
-from kraftcheck.engine.explorer import CAPACITY, Progress, explore
+from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.representatives import Represent, Representatives
 from kraftcheck.engine.system import Exploration, GlobalState, Limits, PathStep, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.view import LOSE
+from kraftcheck.engine.watch import CAPACITY, IncompleteGraphError, Progress
 
 LOST = "lose"
 #: The number of states in a loop after which limits are checked.
@@ -127,16 +128,6 @@ class Collector:
             size = worker.candidates
             sources = worker.rows[:size] + np.int32(self.level_begin + base)
             self.edges.append((sources, worker.fps[:size].copy(), worker.codes[:size].copy()))
-
-
-class IncompleteGraphError(Exception):
-    """The reachable graph exceeds a limit: states, memory or time, as ``limit`` names it in the words of
-    :class:`~kraftcheck.engine.system.Exploration`.
-    """
-
-    def __init__(self, problem: str, limit: str) -> None:
-        super().__init__(problem)
-        self.limit = limit
 
 
 #: Why there is no graph, by the limit that was reached.

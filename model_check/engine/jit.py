@@ -4,8 +4,9 @@ Numba counts references to arrays even in compiled code, at a price of several t
 A kernel therefore allocates nothing: scratch arrays come in as arguments.
 
 Numba notices a change of the file a kernel is in, but not of imports from other files. Kernels on disk are
-therefore stamped with a digest of this whole folder: a checkout that moves from one commit to another never
-runs a kernel of one commit with tables of the other.
+therefore stamped with a digest of their file and of all files with kernels in this folder, which import no
+constants from others: a checkout that moves from one commit to another never runs a kernel of one commit with
+tables of the other.
 
 Kernels are kept in numba's own places: in the folder that ``NUMBA_CACHE_DIR`` names, next to the sources, or
 in the user's own cache. Where none of these can be written they are kept in a folder of this user among the
@@ -39,22 +40,26 @@ from numba.core.caching import FunctionCache, NullCache  # noqa: E402
 _CONFIG: Any = numba.config
 
 
-def _digest() -> str:
-    found = blake2b(digest_size=16)
+@cache
+def _stamp(file: str) -> str:
+    """A digest of all that the kernels in ``file`` are made of: that file, and the kernels of this folder."""
+    found = blake2b(Path(file).read_bytes(), digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        found.update(path.read_bytes())
+        content = path.read_bytes()
+        if path.name == "jit.py" or b"kraftcheck.engine.jit import" in content:
+            found.update(content)
     return found.hexdigest()
 
 
-SOURCES = _digest()
-
-
 @cache
-def _tell(where: str) -> None:
-    """Report once that kernels are compiled: there is no other output meanwhile."""
-    logging.getLogger(__name__).info(
-        "compiling the engine for this machine, which takes up to a minute; it is %s", where
-    )
+def _tell(sentence: str) -> None:
+    """Report each sentence once."""
+    logging.getLogger(__name__).info(sentence)
+
+
+def _tell_compiling(where: str) -> None:
+    """Report that kernels are compiled: there is no other output meanwhile."""
+    _tell(f"compiling the engine for this machine, which takes up to a minute; it is {where}")
 
 
 class _Kept(FunctionCache):
@@ -65,7 +70,7 @@ class _Kept(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        self._cache_file._source_stamp = SOURCES
+        self._cache_file._source_stamp = _stamp(function.__code__.co_filename)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The kernel, or ``None`` if no readable one exists. Raises MemoryError."""
@@ -78,7 +83,7 @@ class _Kept(FunctionCache):
             found = None
         if found is None:
             require_memory(_COMPILING)
-            _tell(f"kept in {self.cache_path}.")
+            _tell_compiling(f"kept in {self.cache_path}.")
         return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -86,7 +91,7 @@ class _Kept(FunctionCache):
         try:
             super().save_overload(signature, compiled)  # type: ignore[no-untyped-call]
         except OSError:
-            logging.getLogger(__name__).info("compiled code cannot be written to %s.", self.cache_path)
+            _tell(f"compiled code cannot be written to {self.cache_path}.")
 
 
 class _NotKept(NullCache):
@@ -95,18 +100,17 @@ class _NotKept(NullCache):
     def load_overload(self, signature: Any, target: Any) -> None:
         """None. Raises MemoryError."""
         require_memory(_COMPILING)
-        _tell("not kept, as no folder can be written: name one by NUMBA_CACHE_DIR.")
+        _tell_compiling("not kept, as no folder can be written: name one by NUMBA_CACHE_DIR.")
 
 
 def _cache_of(function: Callable[..., Any]) -> _Kept | _NotKept:
-    try:
-        found = _Kept(function)
-        if _CONFIG.CACHE_DIR or _can_be_trusted(Path(found.cache_path)):
-            return found
-    except RuntimeError:
-        pass
     named = _CONFIG.CACHE_DIR
     try:
+        with suppress(RuntimeError):
+            found = _Kept(function)
+            if can_be_trusted(Path(found.cache_path)):
+                return found
+            _tell(f"{found.cache_path}: compiled code there is not used, as others can write to the folder.")
         _CONFIG.CACHE_DIR = str(private_folder())
         return _Kept(function)
     except (OSError, RuntimeError):
@@ -115,11 +119,20 @@ def _cache_of(function: Callable[..., Any]) -> _Kept | _NotKept:
         _CONFIG.CACHE_DIR = named
 
 
-def _can_be_trusted(folder: Path) -> bool:
-    """Whether only root, this user and the owner of these sources can write to ``folder``."""
-    found = folder.stat()
-    owners = (0, os.geteuid(), Path(__file__).stat().st_uid)
-    return found.st_uid in owners and not found.st_mode & stat.S_IWOTH
+def can_be_trusted(folder: Path) -> bool:
+    """Whether only root, this user and those who can change these sources can write to ``folder``, or put
+    another one in its place.
+    """
+    sources, found, above = Path(__file__).parent.stat(), folder.stat(), folder.parent.stat()
+    if found.st_uid not in (0, os.geteuid(), sources.st_uid):
+        return False
+    # A file in a folder with the sticky bit is renamed by its owner alone.
+    modes = (found, *(() if above.st_mode & stat.S_ISVTX else (above,)))
+    of_the_sources = sources.st_gid if sources.st_mode & stat.S_IWGRP else None
+    return not any(
+        each.st_mode & stat.S_IWOTH or (each.st_mode & stat.S_IWGRP and each.st_gid != of_the_sources)
+        for each in modes
+    )
 
 
 def private_folder() -> Path:

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch
-from kraftcheck.engine.explorer import Progress, explore
+from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import LOST, Collector, edges_of
 from kraftcheck.engine.system import Limits, PathStep, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.view import LOSE
+from kraftcheck.engine.watch import Progress
 from kraftcheck.engine.witness import Witnessing, violated_in
 
 

@@ -50,10 +50,10 @@ class Links:
         self._temporary = TemporaryFolder() if folder is None else None
         self.folder = Path(self._temporary.name if self._temporary else str(folder))
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._with_fingerprints = fingerprints
+        self._paths = [self.links_of, self.fingerprints_of] if fingerprints else [self.links_of]
         self._closed: list[tuple[int, int]] = []
-        self._links: AppendedFile | None = None
-        self._fingerprints: AppendedFile | None = None
+        #: The files of the current level.
+        self._open: list[AppendedFile] = []
         self._written: list[Path] = []
 
     def __enter__(self) -> Self:
@@ -78,20 +78,14 @@ class Links:
 
     @property
     def checksums(self) -> list[tuple[int, int]]:
-        return [*self._closed, *([self._current()] if self._links is not None else [])]
-
-    def _current(self) -> tuple[int, int]:
-        assert self._links is not None
-        return self._links.checksum, 0 if self._fingerprints is None else self._fingerprints.checksum
+        sums = [file.checksum for file in self._open]
+        return [*self._closed, (sums[0], sum(sums[1:]))] if sums else list(self._closed)
 
     def _close_level(self) -> None:
-        if self._links is not None:
-            self._closed.append(self._current())
-            self._links.close()
-            self._links = None
-        if self._fingerprints is not None:
-            self._fingerprints.close()
-            self._fingerprints = None
+        self._closed = self.checksums
+        for file in self._open:
+            file.close()
+        self._open = []
 
     def take_up(self, checksums: list[tuple[int, int]]) -> None:
         """The files of as many levels exist already."""
@@ -101,11 +95,9 @@ class Links:
         """Everything that follows belongs to the next level."""
         self._close_level()
         level = len(self._closed)
-        self._links = AppendedFile(self.links_of(level))
-        self._written.append(self.links_of(level))
-        if self._with_fingerprints:
-            self._fingerprints = AppendedFile(self.fingerprints_of(level))
-            self._written.append(self.fingerprints_of(level))
+        for path_of in self._paths:
+            self._open.append(AppendedFile(path_of(level)))
+            self._written.append(path_of(level))
 
     def written(self) -> list[Path]:
         """The files written since the previous call, with all their contents so far."""
@@ -117,16 +109,14 @@ class Links:
         self, parents: NDArray[np.uint32], codes: NDArray[np.uint32], fingerprints: NDArray[np.uint64]
     ) -> None:
         """Append the new states of the current level, in their order."""
-        assert self._links is not None
-        self._links.append(np.stack([parents, codes], axis=1))
-        if self._fingerprints is not None:
-            self._fingerprints.append(fingerprints)
+        values: tuple[NDArray[Any], ...] = (np.stack([parents, codes], axis=1), fingerprints)
+        for file, kept in zip(self._open, values, strict=False):
+            file.append(kept)
 
     def flush(self) -> None:
         """Pass everything to the operating system."""
-        for file in (self._links, self._fingerprints):
-            if file is not None:
-                file.flush()
+        for file in self._open:
+            file.flush()
 
     def link_of(self, level: int, number: int) -> tuple[int, int]:
         """(number in the level before, step) of state ``number`` of ``level``."""

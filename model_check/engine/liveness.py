@@ -17,49 +17,25 @@ The forms, in the notation of temporal logic: *eventually* (F goal), *always eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
-from kraftcheck.engine.cycles import (
-    Demand,
-    Fair,
-    Strength,
-    demand_of_labels,
-    demand_of_steps,
-    fair_states,
-    short_cycle,
-)
+from kraftcheck.engine.cycles import Demand, Fair, demand_of_labels, demand_of_steps, fair_states, short_cycle
 from kraftcheck.engine.edges import Edges, Mask, Numbers
+from kraftcheck.engine.fairness import Fairness, Lasso, UnpaidStep, Withheld
 from kraftcheck.engine.graph import WATCHED_STATES, Graph
 from kraftcheck.engine.sparse import breadth_first_order, csr_array
-from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.engine.unpaid import Unpaid, UnpaidStep
+from kraftcheck.engine.steps import Cached, apply_outcome, events
+from kraftcheck.engine.system import GlobalState, PathStep, System
 
 #: States of a graph: a predicate, or a mask.
 Goal = Callable[[GlobalState], bool] | Mask
 #: The number of ends of equally short stems that are tried for the shortest cycle.
 MOST_ENDS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Fairness:
-    """A class of steps that is treated fairly; ``matches`` gets a step and its action."""
-
-    name: str
-    strength: Strength
-    matches: Callable[[PathStep, Hashable], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """Fair steps that only spent budgets prevent: the names of their classes and the numbers of the
-    budgets.
-    """
-
-    classes: tuple[str, ...]
-    budgets: tuple[int, ...]
 
 
 #: Whether a step that only a spent budget prevents is owed in a state.
@@ -69,28 +45,6 @@ Owed = Callable[[GlobalState, UnpaidStep], bool]
 def always(state: GlobalState, step: UnpaidStep) -> bool:
     """Each such step is owed."""
     return True
-
-
-#: The class of all steps.
-ANY_STEP = Fairness("any step", Strength.WEAK, lambda step, action: True)
-
-
-@dataclass(frozen=True, slots=True)
-class Lasso:
-    """A behaviour that never reaches the goal: ``stem``, then ``cycle`` forever.
-
-    An empty cycle means that the behaviour stays in the last state of the stem. ``initial`` is the index
-    of the initial state; ``states`` are the graph's state numbers along stem and cycle, first and last
-    included; ``labels`` those of the labels of its steps. ``withheld``: the behaviour is fair only because
-    budgets are spent; with larger ones these steps would be owed.
-    """
-
-    initial: int
-    stem: tuple[PathStep, ...]
-    cycle: tuple[PathStep, ...]
-    states: tuple[int, ...]
-    labels: tuple[int, ...] = ()
-    withheld: Withheld | None = None
 
 
 class Waiting:
@@ -176,6 +130,21 @@ def lassos(
         yield lasso
 
 
+def unpaid_of(system: System, state: GlobalState) -> Iterator[UnpaidStep]:
+    """The steps that ``state`` would offer with larger budgets. Steps that would only change budgets are left
+    out: they are stuttering.
+    """
+    for component, message, outcomes in events(system, state):
+        for choice, outcome in enumerate(outcomes):
+            price = Counter(outcome.costs)
+            missing = tuple(index for index, left in enumerate(state.budgets) if left < price[index])
+            if missing:
+                path = PathStep("act" if message is None else "deliver", component, message, choice)
+                step = apply_outcome(system, state, path, outcome, ())
+                if step is None or step.target != state:
+                    yield UnpaidStep(path, outcome.action, missing)
+
+
 #: By the name of a class the states in which only a spent budget prevents its steps, each with the missing
 #: budgets.
 UnpaidSteps = dict[str, dict[int, set[int]]]
@@ -197,12 +166,12 @@ def unpaid_steps(
     spent = np.zeros(graph.size, bool)
     for index in budgets:
         spent |= graph.left(index) == 0
-    unpaid, wanted = Unpaid(graph.system), np.flatnonzero(spent & among).tolist()
+    system, wanted = cast(System, Cached(graph.system)), np.flatnonzero(spent & among).tolist()
     for done, number in enumerate(wanted):
         if done % WATCHED_STATES == 0:
             graph.watch(f"looks at {done:,} of {len(wanted):,} states without budgets")
         state = graph.state(number)
-        for each in unpaid.steps(state):
+        for each in unpaid_of(system, state):
             for fair in fairness if set(each.missing) <= set(budgets) else ():
                 if fair.matches(each.step, each.action) and owed(state, each):
                     found.setdefault(fair.name, {}).setdefault(number, set()).update(each.missing)

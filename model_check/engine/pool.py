@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 #: Seconds after which a thread that holds the GIL gives it to one that asks for it. A finished kernel asks
 #: for its next piece; with Python's default it would wait longer than a piece takes.
@@ -22,14 +22,8 @@ SWITCH_SECONDS = 0.0001
 Job = Callable[[], Any]
 #: Yields jobs that may run at the same time, once those yielded before have ended; returns a result.
 Stages = Generator[Sequence[Job], None, Any]
-
-
-class Background(Protocol):
-    """Work in pieces."""
-
-    def advance(self) -> bool:
-        """Do a piece; whether more is left."""
-        ...
+#: Does a piece of work at each step.
+Background = Iterator[None]
 
 
 class Pool:
@@ -145,8 +139,9 @@ class Pool:
 
     def _advance(self, done: Future[None], work: Background) -> bool:
         try:
-            if work.advance():
-                return True
+            next(work)
+            return True
+        except StopIteration:
             done.set_result(None)
         except BaseException as error:
             done.set_exception(error)

@@ -1,66 +1,17 @@
-"""The engine's machine code, loaded before processes are forked; and the base of small systems."""
+"""The engine's machine code, loaded before processes are forked."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.system import GlobalState, Invariant, Loss, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import Loss, Network, Outcome, Plain, Recorded, Signal
 
 
 def prepare() -> None:
     """Load the machine code of the engine, and compile it if there is none yet."""
     explore(_Ping(), threads=1)
-
-
-class Plain:
-    """A system that does nothing: the base of small ones, whose messages are tuples that begin with their
-    destination.
-    """
-
-    name = "plain"
-    components = 1
-    network = Network(0, Loss.NEVER)
-    budgets: tuple[int, ...] = ()
-    budget_names: tuple[str, ...] = ()
-    invariants: tuple[Invariant, ...] = ()
-    properties: tuple[str, ...] = ()
-    goals: tuple[str, ...] = ()
-    permutations: tuple[tuple[int, ...], ...] = ()
-
-    def initial_states(self) -> Sequence[GlobalState]:
-        return [GlobalState((0,) * self.components, (), 0, self.budgets)]
-
-    def destination(self, message: Any) -> int:
-        return int(message[0])
-
-    def deliver(self, component: int, local: Any, message: Any) -> Sequence[Outcome]:
-        return ()
-
-    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
-        return ()
-
-    def within(self, component: int, local: Any) -> bool:
-        return True
-
-    def signal_message(self, signal: Signal, message: Any) -> Any:
-        return message
-
-    def signal_local(self, signal: Signal, component: int, local: Any) -> Any:
-        return local
-
-    def clock(self, component: int, local: Any) -> int:
-        return 0
-
-    def expiry(self, message: Any) -> int | None:
-        return None
-
-    def renamed(self, permutation: int, value: Any) -> Any:
-        return value
-
-    def record(self, history: Any, label: Any) -> Recorded:
-        return Recorded(history)
 
 
 class _Counted:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-import networkx as nx
-
-from kraftcheck.engine.steps import broken_invariants, initial_states, steps
+from kraftcheck.engine.steps import back, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import (
     UNLIMITED,
     Exploration,
@@ -55,14 +53,9 @@ class _Search:
     def violate(self, name: str, state: GlobalState, step: PathStep | None, depth: int) -> None:
         if check_property(self.system, name) in self.violations:
             return
-        path = [] if step is None else [step]
-        entry = self.parents[state]
-        while entry is not None:
-            state, previous = entry
-            path.append(previous)
-            entry = self.parents[state]
-        initial = initial_states(self.system).index(state)
-        self.violations[name] = Violation(name, depth, tuple(reversed(path)), initial)
+        begin, path = back(self.parents, state)
+        initial = initial_states(self.system).index(begin)
+        self.violations[name] = Violation(name, depth, (*path, *([] if step is None else [step])), initial)
 
     def admit(self, state: GlobalState, origin: tuple[GlobalState, PathStep] | None, depth: int) -> bool:
         """Record a new state; whether it is to be expanded."""
@@ -147,33 +140,3 @@ def explore_naively(
         limit=limit,
     )
     return result, set(search.parents)
-
-
-def state_graph(system: System, limits: Limits = UNLIMITED) -> nx.MultiDiGraph:
-    """The reachable graph of a small model: nodes are global states, edges carry ``step`` and ``action``.
-
-    ``action`` is the outcome's action, or ``"lose"``. Node attribute ``initial`` marks initial states.
-    Violating steps and pruned steps are not edges; states that break an invariant are nodes without
-    successors. Raises ``ValueError`` when ``limits.max_states`` does not suffice.
-    """
-    graph = nx.MultiDiGraph()
-    stack = []
-    for state in initial_states(system):
-        if state not in graph:
-            graph.add_node(state, initial=True)
-            stack.append(state)
-    while stack:
-        state = stack.pop()
-        if broken_invariants(system, state):
-            continue
-        for step in steps(system, state):
-            if step.cut is not None or step.violations:
-                continue
-            if step.target not in graph:
-                graph.add_node(step.target, initial=False)
-                stack.append(step.target)
-            action = "lose" if step.outcome is None else step.outcome.action
-            graph.add_edge(state, step.target, step=step.path, action=action)
-        if limits.max_states is not None and graph.number_of_nodes() > limits.max_states:
-            raise ValueError(f"more than {limits.max_states} states")
-    return graph

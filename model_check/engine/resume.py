@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from kraftcheck.engine.block import BLOCK, Totals
-from kraftcheck.engine.checkpoint import FORMAT, Checkpoint, Found, Saved, Sums
+from kraftcheck.engine.block import BLOCK
+from kraftcheck.engine.checkpoint import FORMAT, Checkpoint, Explored, Saved
 from kraftcheck.engine.frontier import Frontier
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import SymmetryError
@@ -20,67 +23,55 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """The state of a search when its last level, ``frontier``, was complete.
-
-    Of arrays that only grow the lengths are recorded: ``keys`` of the tables, their ``sizes``.
+    """The state of a search when its last level, ``frontier``, was complete: ``saved``, but for the digest of
+    the tables, which then had these ``sizes``, and checksums.
     """
 
     frontier: Frontier
-    levels: list[int]
-    checksums: list[tuple[int, int]]
-    keys: int
     sizes: tuple[int, ...]
-    calls: int
-    totals: Totals
-    goals: list[str]
-    origins: dict[str, tuple[int, int, list[int]]]
+    saved: Saved
 
 
-def complete(search: Search, frontier: Frontier) -> Complete:
+def explored(search: Search) -> dict[str, Any]:
+    """The fields of :class:`Explored`, except the digest of the tables and what they are stored for."""
+    return {
+        "levels": tuple(search.levels),
+        "width": search.tables.width,
+        "totals": replace(search.blocks.totals),
+        "goals": tuple(sorted(search.blocks.goals)),
+        "violations": tuple(search.origins.values()),
+        "calls": search.tables.calls,
+        "seconds": search.elapsed(),
+    }
+
+
+def complete(search: Search, frontier: Frontier, made_for: str) -> Complete:
     """The state of ``search``, whose last level is complete."""
-    return Complete(
-        frontier=frontier,
-        levels=list(search.levels),
-        checksums=search.links.checksums,
+    links, fingerprints = zip(*search.links.checksums, strict=True)
+    saved = Saved(
+        format=FORMAT,
+        made_for=made_for,
+        links=links,
+        fingerprints=fingerprints,
         keys=len(search.tables.resolved),
-        sizes=search.tables.sizes(),
-        calls=search.tables.calls,
-        totals=replace(search.blocks.totals),
-        goals=sorted(search.blocks.goals),
-        origins=dict(search.origins),
+        **explored(search),
     )
+    return Complete(frontier, search.tables.sizes(), saved)
 
 
 def save(search: Search, checkpoint: Checkpoint, found: Complete) -> None:
     """Write to ``checkpoint`` the state of ``search`` when a level was complete."""
-    level = len(found.levels) - 1
+    level = len(found.saved.levels) - 1
     if checkpoint.depth == level:
         return
-    keys, keys_checksum = checkpoint.append_keys(search.tables.resolved, found.keys)
-    rows_checksum = checkpoint.write_rows(level, (rows for rows, _ in found.frontier.pieces()))
-    written = search.links.written()
-    links, fingerprints = zip(*found.checksums, strict=True)
-    saved = Saved(
-        format=FORMAT,
-        made_for=checkpoint.made_for,
+    saved = replace(
+        found.saved,
         tables=search.tables.digest(found.sizes),
-        levels=found.levels,
-        links=list(links),
-        fingerprints=list(fingerprints),
-        keys=keys,
-        keys_checksum=keys_checksum,
-        rows_checksum=rows_checksum,
-        width=search.tables.width,
-        totals=Sums(**asdict(found.totals)),
-        goals=found.goals,
-        violations=[
-            Found(property=name, level=level, number=number, more=more)
-            for name, (level, number, more) in found.origins.items()
-        ],
-        calls=found.calls,
+        keys_checksum=checkpoint.append_keys(search.tables.resolved, found.saved.keys),
+        rows_checksum=checkpoint.write_rows(level, (rows for rows, _ in found.frontier.pieces())),
         seconds=search.elapsed(),
     )
-    checkpoint.commit(saved, written)
+    checkpoint.commit(saved, search.links.written())
 
 
 def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
@@ -88,7 +79,8 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
 
     Raises CheckpointError for an inconsistent checkpoint.
     """
-    _ask_again(search, checkpoint, saved)
+    keys = checkpoint.read_keys(saved)
+    ask_again(search, keys, saved, partial(checkpoint.damaged, checkpoint.folder / "keys"))
     search.links.take_up(list(zip(saved.links, saved.fingerprints, strict=True)))
     last = np.empty(0, np.uint64)
     for level, size in enumerate(saved.levels):
@@ -111,29 +103,38 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
                 checkpoint.rows_of(len(saved.levels) - 1), "holds states of another search"
             )
         frontier.append(part, fps)
-    search.levels = list(saved.levels)
-    search.distinct = sum(saved.levels)
-    search.blocks.totals = Totals(**saved.totals.model_dump())
-    search.blocks.goals.update(saved.goals)
-    for found in saved.violations:
-        search.violate(found.property, found.level, found.number, found.more)
-    search.spent = saved.seconds
+    go_on(search, saved)
     return frontier
 
 
-def _ask_again(search: Search, checkpoint: Checkpoint, saved: Saved) -> None:
-    """Restore the tables: ask the system the same questions in the same order."""
+def ask_again(
+    search: Search, keys: Iterable[int], saved: Explored, damaged: Callable[[str], Exception]
+) -> None:
+    """Restore the tables: ask the system the same questions in the same order. Raises the exception that
+    ``damaged`` makes of a reason.
+    """
     tables = search.tables
     for state in initial_states(search.system):
         tables.encode(state)
     try:
-        for key in checkpoint.read_keys(saved):
+        for key in keys:
             tables.resolve(key)
     except SymmetryError:
         raise
     except (IndexError, ValueError):
-        raise checkpoint.damaged(checkpoint.folder / "keys", "is not what was written") from None
+        raise damaged("is not what was written") from None
     tables.settle()
     if tables.digest(tables.sizes()) != saved.tables or tables.width != saved.width:
-        raise checkpoint.damaged(checkpoint.folder / "keys", "leads to other outcomes than before")
+        raise damaged("leads to other outcomes than before")
     tables.calls = saved.calls
+
+
+def go_on(search: Search, saved: Explored) -> None:
+    """Restore the counts and violations; the tables and the links must be there."""
+    search.levels[:] = saved.levels
+    search.distinct = sum(saved.levels)
+    search.blocks.totals = replace(saved.totals)
+    search.blocks.goals.update(saved.goals)
+    for found in saved.violations:
+        search.violate(found.property, found.level, found.number, found.more)
+    search.spent = saved.seconds

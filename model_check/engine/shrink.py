@@ -11,8 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from kraftcheck.engine.simulate import Cached
-from kraftcheck.engine.steps import Step, back, broken_invariants, initial_states, steps
+from kraftcheck.engine.steps import Cached, Step, back, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import GlobalState, PathStep, System, Violation
 
 #: The number of states that the final search explores.
@@ -96,7 +95,7 @@ class _Behaviours:
                         continue
                     violated = self.violations(step)
                     if self.violated in violated:
-                        return [*back(came_from, state), step], True
+                        return [*back(came_from, state)[1], step], True
                     if not violated and step.target not in came_from:
                         came_from[step.target] = state, step
                         following.append(step.target)

@@ -76,7 +76,9 @@ class Paths:
         """``edges``: by level those that the paths may take, which must lead to some of ``targets``."""
         self.layers, self.level, self.targets = layers, level, targets
         self.fault_budgets = faults
-        self.edges = _leading_to(layers, level, targets) if edges is None else edges
+        if edges is None:
+            edges = _leading_to(layers.sizes, layers.edges[:level], targets)
+        self.edges = edges
         self._steps: dict[int, tuple[PathStep, Hashable]] = {}
 
     def step(self, code: int) -> tuple[PathStep, Hashable]:
@@ -174,39 +176,36 @@ def _count_bits(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def _leading_to(layers: Layers, level: int, targets: NDArray[np.bool_]) -> list[Edges]:
-    """Of each level before ``level`` the steps on paths to ``targets``."""
+def _leading_to(
+    sizes: list[int],
+    edges: list[Edges],
+    targets: NDArray[np.bool_],
+    fits: list[NDArray[np.bool_]] | None = None,
+) -> list[Edges]:
+    """The ``edges`` on paths to ``targets``, states of the last level; ``fits``: only these, by level."""
     found: list[Edges] = []
     alive = targets
-    for edges in reversed(layers.edges[:level]):
-        kept = edges.keep(alive[edges.targets])
-        found.append(kept)
-        alive = np.zeros(layers.sizes[level - len(found)], np.bool_)
-        alive[kept.sources] = True
+    for number in reversed(range(len(edges))):
+        wanted = alive[edges[number].targets]
+        found.append(edges[number].keep(wanted if fits is None else wanted & fits[number]))
+        alive = np.zeros(sizes[number], np.bool_)
+        alive[found[-1].sources] = True
     return found[::-1]
 
 
 def _with_least(paths: Paths) -> tuple[list[Edges], NDArray[np.bool_]]:
     """The steps on the paths with the fewest faults, and the ends of these paths."""
     sizes = paths.layers.sizes
-    sums = [np.zeros(sizes[0], np.int64)]
-    through = []
-    for number, edges in enumerate(paths.edges):
+    sums = np.zeros(sizes[0], np.int64)
+    fits = []
+    for size, edges in zip(sizes[1:], paths.edges, strict=False):
         prices = paths.of_codes(edges.codes, lambda code: len(paths.faults(code)))
-        costs = sums[-1][edges.sources] + prices
-        least = np.full(sizes[number + 1], _FAR)
-        np.minimum.at(least, edges.targets, costs)
-        sums.append(least)
-        through.append(costs)
-    ends = alive = paths.targets & (sums[-1] == sums[-1][paths.targets].min())
-    found: list[Edges] = []
-    for number in range(len(paths.edges) - 1, -1, -1):
-        edges = paths.edges[number]
-        kept = edges.keep(alive[edges.targets] & (through[number] == sums[number + 1][edges.targets]))
-        found.append(kept)
-        alive = np.zeros(sizes[number], np.bool_)
-        alive[kept.sources] = True
-    return found[::-1], ends
+        costs = sums[edges.sources] + prices
+        sums = np.full(size, _FAR)
+        np.minimum.at(sums, edges.targets, costs)
+        fits.append(costs == sums[edges.targets])
+    ends = paths.targets & (sums == sums[paths.targets].min())
+    return _leading_to(sizes, paths.edges, ends, fits), ends
 
 
 def simplest(layers: Layers, violated: str, faults: frozenset[str]) -> Found | None:

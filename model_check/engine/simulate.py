@@ -8,65 +8,29 @@ that something can happen, never that it cannot: the verdict is *undetermined* u
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import cast
 
-from kraftcheck.engine.explorer import resident_bytes
-from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
+from kraftcheck.engine.steps import Cached, Step, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import (
     Exploration,
     GlobalState,
     PathStep,
-    Signal,
     System,
     Verdict,
     Violation,
     check_property,
     split_goals,
 )
-
-_CACHED = (
-    "destination", "deliver", "actions", "within", "signal_message", "signal_local", "record", "clock",
-    "expiry",
-)  # fmt: skip
-
-
-class Cached:
-    """A system that asks ``system`` each question only once.
-
-    ``calls``: deliveries and actions asked.
-    """
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self.calls = 0
-        for name in _CACHED:
-            setattr(self, name, self._caching(name, getattr(system, name)))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._system, name)
-
-    def _caching(self, name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
-        known: dict[tuple[Hashable | Signal, ...], Any] = {}
-        counted = name in ("deliver", "actions")
-
-        def answer(*question: Hashable) -> Any:
-            try:
-                return known[question]
-            except KeyError:
-                self.calls += counted
-                known[question] = result = ask(*question)
-                return result
-
-        return answer
+from kraftcheck.engine.watch import resident_bytes
 
 
 class _Walks:
     def __init__(self, system: System, seed: int) -> None:
         self.cached = Cached(system)
-        self.system: System = self.cached
+        self.system = cast(System, self.cached)
         self.initial = initial_states(system)
         self.random = Random(seed)
         self.seen: set[GlobalState] = set()

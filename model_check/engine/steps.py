@@ -17,10 +17,9 @@ bounded model.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kraftcheck.engine.system import GlobalState, Local, Loss, Message, Outcome, PathStep, System
 
@@ -108,6 +107,42 @@ def apply_outcome(
     return Step(path, outcome, target, tuple(dict.fromkeys(violations)), tuple(dict.fromkeys(goals)))
 
 
+_CACHED = (
+    "destination", "deliver", "actions", "within", "signal_message", "signal_local", "record", "clock",
+    "expiry",
+)  # fmt: skip
+
+
+class Cached:
+    """A system that asks ``system`` each question only once.
+
+    ``calls``: deliveries and actions asked.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self.calls = 0
+        for name in _CACHED:
+            setattr(self, name, self._caching(name, getattr(system, name)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def _caching(self, name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+        known: dict[tuple[Hashable, ...], Any] = {}
+        counted = name in ("deliver", "actions")
+
+        def answer(*question: Hashable) -> Any:
+            try:
+                return known[question]
+            except KeyError:
+                self.calls += counted
+                known[question] = result = ask(*question)
+                return result
+
+        return answer
+
+
 def _outcome_steps(
     system: System, state: GlobalState, component: int, message: Message | None, outcomes: Sequence[Outcome]
 ) -> Iterator[Step]:
@@ -131,20 +166,23 @@ def _without(messages: tuple[Message, ...], message: Message) -> tuple[Message, 
     return messages[:index] + messages[index + 1 :]
 
 
+def events(system: System, state: GlobalState) -> Iterator[tuple[int, Message | None, Sequence[Outcome]]]:
+    """The deliveries and actions in ``state``: component, message (``None``: an action), outcomes."""
+    for message in dict.fromkeys(state.messages):
+        component = system.destination(message)
+        yield component, message, system.deliver(component, state.locals[component], message)
+    for component in range(system.components):
+        yield component, None, system.actions(component, state.locals[component])
+
+
 def steps(system: System, state: GlobalState) -> Iterator[Step]:
     """All enabled steps from ``state``: deliveries, then actions, then losses."""
-    distinct = list(Counter(state.messages))
-    for message in distinct:
-        component = system.destination(message)
-        outcomes = system.deliver(component, state.locals[component], message)
+    for component, message, outcomes in events(system, state):
         yield from _outcome_steps(system, state, component, message, outcomes)
-    for component in range(system.components):
-        outcomes = system.actions(component, state.locals[component])
-        yield from _outcome_steps(system, state, component, None, outcomes)
     loss = system.network.loss
     full = len(state.messages) >= system.network.capacity
     if loss is Loss.ALWAYS or (loss is Loss.WHEN_FULL and full):
-        for message in distinct:
+        for message in dict.fromkeys(state.messages):
             path = PathStep("lose", system.destination(message), message, 0)
             left = _without(state.messages, message)
             yield Step(path, None, GlobalState(state.locals, left, state.history, state.budgets))
@@ -201,10 +239,10 @@ def replay(
     return trace
 
 
-def back(came_from: Mapping[N, tuple[N, S] | None], node: N) -> list[S]:
-    """The steps to ``node`` from the first node of a search, which came from none."""
-    found = []
+def back(came_from: Mapping[N, tuple[N, S] | None], node: N) -> tuple[N, list[S]]:
+    """The first node of a search, which came from none, and the steps from there to ``node``."""
+    found: list[S] = []
     while (entry := came_from[node]) is not None:
         node, step = entry
         found.append(step)
-    return found[::-1]
+    return node, found[::-1]

@@ -5,25 +5,30 @@ from __future__ import annotations
 import zlib
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Summed(BaseModel):
+class Summed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The contents of a JSON file. ``checksum``: the CRC-32 of all the rest."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-    checksum: Annotated[int, Field(ge=0)] = 0
+    checksum: Count = 0
 
     def text(self) -> str:
         """The content of the file."""
-        rest = self.model_dump_json(exclude={"checksum"})
-        return self.model_copy(update={"checksum": zlib.crc32(rest.encode())}).model_dump_json()
+        data = msgspec.to_builtins(self)
+        del data["checksum"]
+        checksum = zlib.crc32(msgspec.json.encode(data))
+        return msgspec.json.encode(msgspec.structs.replace(self, checksum=checksum)).decode()
 
     @classmethod
     def parse(cls, content: bytes) -> Self:
         """The contents of a file. Raises ValueError unless :meth:`text` gave exactly these bytes."""
-        found = cls.model_validate_json(content)
+        try:
+            found = msgspec.json.decode(content, type=cls)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ValueError(str(error)) from None
         if found.text().encode() != content:
             raise ValueError("it is not what was written")
         return found

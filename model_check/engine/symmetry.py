@@ -81,19 +81,19 @@ class Symmetry:
             tuple(locals_), messages, self.system.renamed(number, state.history), state.budgets
         )
 
-    def _due(self, kind: str) -> bool:
+    def _others(self, kind: str) -> range:
+        """The numbers of the permutations but the identity, for a sample of the questions of each kind."""
         if self.trivial:
-            return False
+            return range(0)
         self._asked[kind] += 1
-        return self._asked[kind] <= ALWAYS or self._asked[kind] % EVERY == 0
+        asked = self._asked[kind]
+        return range(1, len(self.permutations)) if asked <= ALWAYS or asked % EVERY == 0 else range(0)
 
     def check_outcomes(
         self, component: int, local: Hashable, message: Hashable | None, outcomes: Sequence[Outcome]
     ) -> None:
         """For a sample: compare ``outcomes`` with those of the images. Raises SymmetryError."""
-        if not self._due("outcomes"):
-            return
-        for number in range(1, len(self.permutations)):
+        for number in self._others("outcomes"):
             at = self.permutations[number][component]
             there = self.system.renamed(number, local)
             if message is None:
@@ -134,9 +134,7 @@ class Symmetry:
 
     def check_record(self, history: Hashable, labels: Sequence[Hashable], result: Any) -> None:
         """For a sample: compare the result of recording ``labels`` with that of their images."""
-        if not self._due("records"):
-            return
-        for number in range(1, len(self.permutations)):
+        for number in self._others("records"):
             value = self.system.renamed(number, history)
             names: set[str] = set()
             for label in labels:
@@ -148,9 +146,7 @@ class Symmetry:
 
     def check_signal(self, signals: Sequence[Signal], message: Hashable, result: Hashable | None) -> None:
         """For a sample: compare ``message`` after ``signals`` with its images after theirs."""
-        if not self._due("signals"):
-            return
-        for number in range(1, len(self.permutations)):
+        for number in self._others("signals"):
             left: Hashable | None = self.system.renamed(number, message)
             for signal in signals:
                 if left is not None:
@@ -164,9 +160,7 @@ class Symmetry:
         """For a sample: compare a local state after other components' ``signals`` with its images after
         theirs.
         """
-        if not self._due("signals of others"):
-            return
-        for number in range(1, len(self.permutations)):
+        for number in self._others("signals of others"):
             at = self.permutations[number][component]
             left = self.system.renamed(number, local)
             for signal in (self.signal(number, signal) for signal in signals):
@@ -177,9 +171,7 @@ class Symmetry:
 
     def check_value(self, destination: int, expiry: int | None, message: Hashable) -> None:
         """For a sample: compare the destination and the expiry of a message with those of its images."""
-        if not self._due("messages"):
-            return
-        for number in range(1, len(self.permutations)):
+        for number in self._others("messages"):
             image = self.system.renamed(number, message)
             at = self.permutations[number][destination]
             if self.system.destination(image) != at or self.system.expiry(image) != expiry:
@@ -187,22 +179,18 @@ class Symmetry:
 
     def check_local(self, component: int, local: Hashable) -> None:
         """For a sample: compare the constraint and the clock of a local state with those of its images."""
-        if not self._due("locals"):
-            return
-        system = self.system
-        expected = system.within(component, local), system.clock(component, local)
-        for at, image in self.locals(component, local)[1:]:
-            if (system.within(at, image), system.clock(at, image)) != expected:
+        within, clock = self.system.within, self.system.clock
+        for number in self._others("locals"):
+            at, image = self.permutations[number][component], self.system.renamed(number, local)
+            if (within(at, image), clock(at, image)) != (within(component, local), clock(component, local)):
                 raise SymmetryError(f"bounds or clocks tell components apart: {local!r}")
 
     def check_invariant(
         self, invariant: int, locals_: Sequence[Hashable], history: Hashable, holds: bool
     ) -> None:
         """For a sample: compare the verdict of an invariant on a state with those on its images."""
-        if not self._due("invariants"):
-            return
         judged = self.system.invariants[invariant]
-        for number in range(1, len(self.permutations)):
+        for number in self._others("invariants"):
             state = self.image(number, GlobalState(tuple(locals_), (), history, ()))
             parts = tuple(judged.project(c, local) for c, local in enumerate(state.locals))
             if judged.holds(parts, judged.project_history(state.history)) != holds:

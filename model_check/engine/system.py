@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 Local = Hashable
 Message = Hashable
@@ -231,6 +231,55 @@ class System(Protocol):
     def record(self, history: History, label: Label) -> Recorded:
         """The history after ``label``."""
         ...
+
+
+class Plain:
+    """A system that does nothing: the base of small ones, whose messages are tuples that begin with their
+    destination.
+    """
+
+    name = "plain"
+    components = 1
+    network = Network(0, Loss.NEVER)
+    budgets: tuple[int, ...] = ()
+    budget_names: tuple[str, ...] = ()
+    invariants: tuple[Invariant, ...] = ()
+    properties: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+    permutations: tuple[tuple[int, ...], ...] = ()
+
+    def initial_states(self) -> Sequence[GlobalState]:
+        return [GlobalState((0,) * self.components, (), 0, self.budgets)]
+
+    def destination(self, message: Any) -> int:
+        return int(message[0])
+
+    def deliver(self, component: int, local: Any, message: Any) -> Sequence[Outcome]:
+        return ()
+
+    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
+        return ()
+
+    def within(self, component: int, local: Any) -> bool:
+        return True
+
+    def signal_message(self, signal: Signal, message: Any) -> Any:
+        return message
+
+    def signal_local(self, signal: Signal, component: int, local: Any) -> Any:
+        return local
+
+    def clock(self, component: int, local: Any) -> int:
+        return 0
+
+    def expiry(self, message: Any) -> int | None:
+        return None
+
+    def renamed(self, permutation: int, value: Any) -> Any:
+        return value
+
+    def record(self, history: Any, label: Any) -> Recorded:
+        return Recorded(history)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ plus the differences of the changed parts. (Sums of random 64-bit values as mult
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -50,6 +51,13 @@ MAX_BUDGETS = 7
 def content_hash(salt: Hashable, value: Hashable) -> int:
     """A 64-bit hash of ``value``, the same in every process; ``salt`` identifies its kind and place."""
     return int.from_bytes(blake2b(f"{salt!r}|{value!r}".encode(), digest_size=8).digest(), "little")
+
+
+@cache
+def _budget_hash() -> NDArray[np.uint64]:
+    """The hashes of the amounts of each budget, the same for all systems."""
+    hashes = [[content_hash(("budget", i), amount) for amount in range(256)] for i in range(MAX_BUDGETS)]
+    return np.array(hashes, np.uint64)
 
 
 def signed(value: int) -> int:
@@ -116,9 +124,7 @@ class Tables:
         self._most_sends = 0
         self.symmetry = Symmetry(system)
         self.columns = Columns(len(self.symmetry.permutations), len(system.invariants) + 1)
-        self._budget_hash = np.array(
-            [[content_hash(("budget", i), v) for v in range(256)] for i in range(MAX_BUDGETS)], np.uint64
-        )
+        self._budget_hash = _budget_hash()
         # Number 0 is "nothing" in all three, so that the kernels can skip it without a look-up.
         self.intern_labels(())
         self.intern_signals(())

@@ -1,15 +1,61 @@
-"""The time and the memory that a scenario takes, over all its activities."""
+"""The progress of an exploration; the time and the memory that a scenario takes over all its activities."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from kraftcheck.engine.explorer import PROGRESS_SECONDS, Progress, resident_bytes
-from kraftcheck.engine.graph import IncompleteGraphError
 from kraftcheck.engine.system import UNLIMITED, Limits
+
+PROGRESS_SECONDS = 1.0
+#: The limit in the result when the user ends an exploration.
+INTERRUPTED = "interrupted"
+#: The limit in the result where no step may exceed the network's capacity.
+CAPACITY = "capacity"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of an exploration.
+
+    ``level``: the level being generated; ``frontier``: states of the level before; ``rate``: distinct states
+    per second since the last report; ``memory``: resident bytes; ``estimate``: a rough guess at the final
+    number of distinct states, or ``None`` while levels still grow. ``phase``: the activity after the
+    exploration of a scenario; without states if that is not a search.
+    """
+
+    level: int
+    distinct: int
+    generated: int
+    frontier: int
+    rate: float
+    memory: int
+    seconds: float
+    estimate: int | None
+    phase: str = ""
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process in bytes (0 where /proc does not show it)."""
+    try:
+        fields = Path("/proc/self/statm").read_text().split()
+    except OSError:
+        return 0
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class IncompleteGraphError(Exception):
+    """The reachable graph exceeds a limit: states, memory or time, as ``limit`` names it in the words of
+    :class:`~kraftcheck.engine.system.Exploration`.
+    """
+
+    def __init__(self, problem: str, limit: str) -> None:
+        super().__init__(problem)
+        self.limit = limit
 
 
 class Watch:

@@ -1,4 +1,4 @@
-"""What a state graph answers: as data, and in words."""
+"""The answers of a state graph: as data, and in words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Answers:
         return data | (self._never(begin, end) if found is None else self._shown(found))
 
     def shared(self, end: Condition) -> dict[str, Any]:
-        """What every path from the beginning to ``end`` has in common."""
+        """The common parts of all paths from the beginning to ``end``."""
         found = self.queries.shared(where(self.states, end), self.projection)
         data: dict[str, Any] = {
             "question": "shared",
@@ -54,7 +54,7 @@ class Answers:
         }
 
     def after_faults(self) -> dict[str, Any]:
-        """What is seen of states only after a fault."""
+        """The looks that states have only after a fault."""
         found = self.queries.after_faults(self.projection)
         return {
             "question": "after-faults",

@@ -1,4 +1,4 @@
-"""What of a global state is looked at: fields of replicas, by name; and conditions on them."""
+"""The parts of a global state that are shown: fields of replicas, by name; and conditions on them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Projection:
     fields: tuple[tuple[str, Place | None], ...]
 
     def label(self, system: ModelSystem, state: GlobalState) -> str:
-        """What is seen of ``state``: a part for each replica, as in ``1 Leader e1, 2 Follower e1``."""
+        """The look of ``state``: a part for each replica, as in ``1 Leader e1, 2 Follower e1``."""
         parts = []
         for place, local in zip(system.places, state.locals, strict=True):
             wanted = [name for name, owner in self.fields if owner in (None, place) and name != MESSAGES]
@@ -122,7 +122,7 @@ class Condition:
         )
 
     def each(self) -> Iterator[Condition]:
-        """What it asks of fields, one at a time."""
+        """Its conditions on fields, one at a time."""
         yield from (Condition((asked,)) for asked in self.wanted)
 
 
@@ -132,7 +132,7 @@ def _written(node: Any, field: str) -> str:
 
 
 def seen(system: ModelSystem, state: GlobalState, field: str, owner: Place | None) -> Iterator[str]:
-    """What a field may be asked for to find ``state``."""
+    """The texts of a field by which a condition finds ``state``."""
     if field == MESSAGES:
         yield str(len(state.messages))
         return

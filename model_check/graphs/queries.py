@@ -126,7 +126,7 @@ class Queries:
         return None if most is not None and len(found) >= most else found[::-1]
 
     def shared(self, end: Mask, projection: Projection) -> Shared | None:
-        """What every path from the beginning to ``end`` shares; ``None`` if there is none."""
+        """The common parts of all paths from the beginning to ``end``; ``None`` if there is no path."""
         begin = initial(self.states)
         path = self.shortest(begin, end)
         if path is None:
@@ -177,7 +177,7 @@ class Queries:
         return reversed(found)
 
     def after_faults(self, projection: Projection) -> tuple[AfterFault, ...]:
-        """What ``projection`` shows of states only after a fault, in the order of the numbers of states."""
+        """The looks that states have only after a fault, in the order of the numbers of states."""
         graph = self.states.graph
         faulty = np.array([bool(faults) for faults in self.states.faults], np.bool_)
         edges = ~faulty[graph.labels] if len(graph.labels) else np.empty(0, np.bool_)
@@ -203,7 +203,7 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What every path shares: names of steps, what is seen of states, and single states (by number); ``path``
+    """The common parts of all paths: names of steps, looks of states, and single states (by number); ``path``
     is a shortest one, whose order the first two have.
     """
 
@@ -215,7 +215,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class AfterFault:
-    """What is seen of ``states`` states, each of which needs a fault: the first one, how many steps away it
+    """The look of ``states`` states, each of which needs a fault: the first one, how many steps away it
     is, and the faults on a shortest path to it.
     """
 

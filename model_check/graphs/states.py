@@ -35,7 +35,7 @@ class States:
     faults: tuple[tuple[str, ...], ...]
 
     def label(self, number: int, projection: Projection = ROLE_EPOCH) -> str:
-        """What ``projection`` shows of a state."""
+        """A state, as ``projection`` shows it."""
         return projection.label(self.system, self.graph.state(number))
 
 

@@ -13,11 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from pydantic import Field
-
-from kraftcheck.engine.summed import Summed
+from kraftcheck.engine.summed import Count, Summed
 from kraftcheck.pipeline.errors import in_a_sentence, spark_errors
 from kraftcheck.pipeline.files import Files, exists, located, remove, shown
 from kraftcheck.support.errors import InputError
@@ -37,9 +35,8 @@ _AT_A_TIME: Final = 16
 #: Seconds in which jobs and tasks end after they were cancelled.
 _PATIENCE: Final = 30.0
 _PAUSE: Final = 0.1
-_Count = Annotated[int, Field(ge=0)]
 #: Bytes and CRC-32 of a file.
-Sum = tuple[_Count, _Count]
+Sum = tuple[Count, Count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ class Dataset:
         return StructType.fromDDL(self.ddl)
 
 
-class Seal(Summed):
+class Seal(Summed, frozen=True, kw_only=True):
     """The content of ``_sums.json``: ``files`` by name."""
 
     dataset: str

@@ -1,1 +1,1 @@
-"""What every package uses and knows no protocol: errors, files, processes, texts."""
+"""The parts that every package uses and that know no protocol: errors, files, processes, texts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from pathlib import Path
 
 #: Parsers, and groups of options that exclude each other.
 Adding = argparse.ArgumentParser | argparse._MutuallyExclusiveGroup
@@ -41,6 +42,17 @@ def flag(parser: Adding, *names: str, says: str) -> None:
     parser.add_argument(*names, action="store_true", help=says)
 
 
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The option for output that programs read."""
+    flag(parser, "--json", says="print machine-readable output")
+
+
+def add_output(parser: argparse.ArgumentParser, what: str = "") -> None:
+    """The option for the file that :func:`kraftcheck.support.files.write_output` writes."""
+    says = f"{what}default: standard output"
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help=says)
+
+
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """The options of commands that explore mutants: processes, and seconds for each exploration."""
     jobs = "processes (default: cores)"
@@ -50,7 +62,7 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
 
 
 def cores() -> int:
-    """How many processes can run at a time."""
+    """The number of processes that can run at a time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -144,7 +144,7 @@ def _enum_word(member: Enum) -> str:
 
 
 def _follows(value: Log) -> Mapping[str, Any]:
-    """What the fields of a log are if nothing but its batches is known."""
+    """The fields of a log that follow from its batches."""
     derived = log.log_of(value.batches, value.start_offset, value.snapshots)
     names = ("epoch_starts", "voter_sets", "kraft_versions", "assignments")
     return {
@@ -224,7 +224,7 @@ def _decode(data: Json, kind: Any, where: str) -> Any:
             elif option is int:
                 _require_range(cast(int, data), Range(-INT64 - 1, INT64), where)
             return data
-    raise InputError(f"{where}: expected {_describe(kind)}, found {_show(data)}.")
+    raise InputError(f"{where}: expected {_describe(kind)}, found {show(data)}.")
 
 
 def _decode_tuple(data: list[Json], kind: Any, where: str) -> tuple[Any, ...]:
@@ -240,27 +240,27 @@ def _decode_tuple(data: list[Json], kind: Any, where: str) -> tuple[Any, ...]:
 def _decode_enum(data: Json, kind: type[Enum], where: str) -> Enum:
     words = {_enum_word(member): member for member in kind}
     if not isinstance(data, str) or data not in words:
-        raise InputError(f"{where}: expected one of {', '.join(words)}, found {_show(data)}.")
+        raise InputError(f"{where}: expected one of {', '.join(words)}, found {show(data)}.")
     return words[data]
 
 
 def _decode_object(data: Json, classes: tuple[Any, ...], where: str, *, tagged: bool) -> Any:
     if not isinstance(data, dict):
-        raise InputError(f"{where}: expected an object, found {_show(data)}.")
+        raise InputError(f"{where}: expected an object, found {show(data)}.")
     names = {cls.__name__: cls for cls in classes}
     tag = data.get("type")
     if tag is None and not tagged:
         (cls,) = classes
     elif not isinstance(tag, str) or tag not in names:
         wanted = ", ".join(names) if len(names) < 20 else "the name of a class of the reference"
-        raise InputError(f"{where}.type: expected {wanted}, found {_show(tag)}{did_you_mean(tag, names)}.")
+        raise InputError(f"{where}.type: expected {wanted}, found {show(tag)}{did_you_mean(tag, names)}.")
     else:
         cls = names[tag]
     shape = _shape(cls)
     for key in data:
         if key != "type" and key not in shape.types:
             raise InputError(
-                f"{where}: {cls.__name__} has no field {_show(key)}{did_you_mean(key, shape.types)}."
+                f"{where}: {cls.__name__} has no field {show(key)}{did_you_mean(key, shape.types)}."
             )
     for name in shape.types:
         if name not in data and name not in shape.defaults:
@@ -322,7 +322,7 @@ def _require_text(text: str, where: str) -> None:
 def _require_range(number: int, allowed: Range, where: str) -> None:
     if not allowed.low <= number <= allowed.high:
         raise InputError(
-            f"{where}: expected a number from {allowed.low} to {allowed.high}, found {_show(number)}."
+            f"{where}: expected a number from {allowed.low} to {allowed.high}, found {show(number)}."
         )
 
 
@@ -346,7 +346,8 @@ def _describe(kind: Any) -> str:
     return " or ".join(names)
 
 
-def _show(data: object) -> str:
+def show(data: object) -> str:
+    """Data that does not belong where it is, in a few words."""
     if isinstance(data, dict | list):
         return "an object" if isinstance(data, dict) else "an array"
     if isinstance(data, int) and abs(data) > 10**30:

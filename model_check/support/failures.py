@@ -1,4 +1,4 @@
-"""How a command ends that did not come to a verdict: an exit status other than 1, and one sentence."""
+"""The end of a command without a verdict: an exit status other than 1, and one sentence."""
 
 from __future__ import annotations
 

@@ -120,6 +120,14 @@ def require_file_can_be_written(path: Path | None, option: str) -> None:
         raise _unwritable(option, path, error) from None
 
 
+def write_output(path: Path | None, text: str) -> None:
+    """Write ``text`` to the file, or to standard output. Raises InputError."""
+    if path is None:
+        print(text, end="")
+    else:
+        write_atomically(path, text)
+
+
 def require_folder_can_be_written(path: Path | None, option: str) -> None:
     """The same for a folder, which is created when something is written there."""
     if path is None:

@@ -1,4 +1,4 @@
-"""Where the Java is that TLC and Spark run on."""
+"""The Java that TLC and Spark run on."""
 
 from __future__ import annotations
 

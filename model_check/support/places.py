@@ -1,4 +1,4 @@
-"""Where the sources of kraftcheck lie, without importing them.
+"""The places of the sources of kraftcheck, without importing them.
 
 In a wheel the packages lie in one another: ``kraftcheck/reference``. In a checkout they lie next to each
 other, as ``model_check/``, ``reference/`` and ``spec/``, with the tests and the TLA+ modules.

@@ -1,4 +1,4 @@
-"""What this version of kraftcheck is made of."""
+"""The sources of this version of kraftcheck."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def counted(items: Iterable[T], total: int, what: str) -> Iterator[T]:
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """What shows how far the work is: a status line on a terminal, elsewhere a line now and then."""
+    """A function that shows the progress: by a status line on a terminal, elsewhere a line now and then."""
     if sys.stderr.isatty() and not quiet:
         from kraftcheck.support.terminal import Console
 

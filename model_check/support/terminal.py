@@ -17,7 +17,7 @@ MIN_WIDTH = 40
 
 
 class Console(rich.console.Console):
-    """What shows no text that a terminal would obey; colours and movements are those of rich alone."""
+    """A console that shows no text that a terminal would obey; colours and movements come from rich alone."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """The segments of ``renderable``."""

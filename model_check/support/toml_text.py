@@ -160,7 +160,7 @@ def explain(text: str, error: str) -> tuple[int | None, str]:
 
 
 def _twice(said: str, row: str, rows: list[str]) -> str:
-    """What ``row`` gives a second time, and where in the ``rows`` before it was given."""
+    """The key that ``row`` gives a second time, and the row before it that gives it too."""
     inline = re.search(r"key '(.{1,60})'$", said)
     if inline:
         return f"'{printable(inline[1])}' is given twice in one inline table; keep one of them"

@@ -40,7 +40,7 @@ _TYPES = {"str": "string_type", "bool": "bool_type", "int": "int_type"}
 
 
 def parse_toml(text: str, where: str, hint: str) -> dict[str, Any]:
-    """What the TOML file ``where`` with this ``text`` says; ``hint`` is what to do. Raises InputError."""
+    """The data of the TOML file ``where`` with this ``text``; ``hint``: what to do. Raises InputError."""
     # Time and stack of the parser grow with the square of the parts of a key, and a key stands in one line.
     for number, content in enumerate(text.split("\n"), 1):
         if content.count(".") > MAX_DOTS:
@@ -186,7 +186,7 @@ def _table_at(kind: Any, place: Place) -> type[BaseModel] | None:
 
 
 def _example(kind: type[BaseModel] | None, place: Place) -> str:
-    """How a key that is missing at ``place`` of a ``kind`` could be given."""
+    """An example of a key that is missing at ``place`` of a ``kind``."""
     table = _table_at(kind, place[:-1])
     for name, field in table.model_fields.items() if table is not None else ():
         if place[-1] in (name, field.alias) and field.examples:
@@ -235,7 +235,7 @@ def _in_words(error: ErrorDetails) -> str:
 
 
 def _as_list(given: object, key: str) -> str:
-    """How the given value is written as a list."""
+    """The given value as a list."""
     if isinstance(given, dict):
         return f" of tables; write [[{key}]] with two brackets on each side"
     if isinstance(given, str):

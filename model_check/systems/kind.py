@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from kraftcheck.engine.liveness import Lasso, Withheld
+from kraftcheck.engine.fairness import Lasso, Withheld
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, System, Violation
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.switches import Switches
@@ -188,17 +188,31 @@ class Files:
     message: Form
 
 
-class Liveness(Protocol):
-    """The judgement of *eventually* properties of a kind, on the graph of a system that absorbs."""
+class Liveness:
+    """The judgement of *eventually* properties of a kind, on the graph of a system that absorbs.
+
+    ``judging``: the module with its functions ``judge`` and ``lassos_of``, which needs all of the engine.
+    """
+
+    def __init__(self, judging: Part) -> None:
+        self._judging = judging
 
     def representative(self, system: Any, scenario: Any) -> Represent | None:
         """The function that maps states to representatives, if the scenario asks for it."""
         return None
 
-    def judge(self, system: Any, graph: Graph, wanted: Any, represent: Represent | None) -> Judged: ...
+    def judge(self, system: Any, graph: Graph, wanted: Any, represent: Represent | None) -> Judged:
+        """The verdict on the property ``wanted``."""
+        judged: Judged = self._judging.load().judge(system, graph, wanted, represent)
+        return judged
+
     def lassos_of(
         self, system: Any, graph: Graph, wanted: Any, represent: Represent | None
-    ) -> Iterator[Lasso]: ...
+    ) -> Iterator[Lasso]:
+        """Behaviours that violate the property ``wanted``."""
+        found: Iterator[Lasso] = self._judging.load().lassos_of(system, graph, wanted, represent)
+        return found
+
     def closes(self, system: Any, scenario: Any, begin: GlobalState, end: GlobalState) -> bool:
         """Whether the steps from ``begin`` to ``end`` can be repeated from there."""
         return begin == end
@@ -212,7 +226,7 @@ class Liveness(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a kind in a package above this one, as ``module:name``; imported on first use."""
+    """A part of a kind that is imported on first use: ``module``, or ``module:name``."""
 
     name: str
 

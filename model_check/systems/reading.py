@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from kraftcheck.reference.types import INT32
 from kraftcheck.support import codec
-from kraftcheck.support.codec import Json
+from kraftcheck.support.codec import Json, show
 from kraftcheck.support.errors import InputError
 
 MAX_ITEMS = 100_000
@@ -118,11 +118,3 @@ def keys(data: Json, where: str, forms: Mapping[str, Form]) -> dict[str, Any]:
 def refuse(where: str, expected: str, found: str) -> NoReturn:
     """Raise the InputError for data that does not belong in the place ``where``."""
     raise InputError(f"{where}: expected {expected}, found {found}.")
-
-
-def show(data: object) -> str:
-    """The data that was found, in a few words."""
-    if isinstance(data, dict | list):
-        return "an object" if isinstance(data, dict) else "an array"
-    text = json.dumps(data) if not isinstance(data, int) or abs(data) < 10**30 else "a huge number"
-    return text if len(text) < 60 else text[:57] + "..."

@@ -29,6 +29,7 @@ from pydantic import (
     model_validator,
 )
 
+from kraftcheck.engine.system import Exploration
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
@@ -148,6 +149,14 @@ class Expected(Table):
             raise ValueError("the verdict 'violated' needs violates, and states goes with 'holds' only")
         return self
 
+    def unexpected(self, found: Exploration) -> tuple[str, ...]:
+        """The properties that are violated although the scenario does not expect it."""
+        violated = tuple(violation.property for violation in found.violations)
+        allowed = self.violates
+        if self.verdict == "holds":
+            return violated
+        return tuple(name for name in violated if allowed and name not in allowed)
+
 
 class Scenario(Table):
     """A scenario file, with the tables that all kinds share."""
@@ -239,7 +248,7 @@ def load(path: str | Path) -> Scenario:
 
 def shipped() -> dict[str, Scenario]:
     """The scenarios that come with the package, by name, in alphabetical order."""
-    return {name: _parsed(file) for name, file in shipped_files().items()}
+    return {name: _shipped(name) for name in shipped_files()}
 
 
 @cache
@@ -250,7 +259,9 @@ def shipped_files() -> Mapping[str, Traversable]:
     return {file.name.removesuffix(".toml"): file for file in sorted(files, key=lambda file: file.name)}
 
 
-def _parsed(file: Traversable) -> Scenario:
+@cache
+def _shipped(name: str) -> Scenario:
+    file = shipped_files()[name]
     return parse(file.read_text(encoding="utf-8"), file.name)
 
 
@@ -258,8 +269,8 @@ def find(word: str) -> Scenario:
     """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
     # A shipped scenario is in the file of its name.
     if word in shipped_files():
-        return _parsed(shipped_files()[word])
+        return _shipped(word)
     if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
-    hint = did_you_mean(word, shipped(), most=3) or "; 'kraftcheck check --list' lists them."
+    hint = did_you_mean(word, shipped_files(), most=3) or "; 'kraftcheck check --list' lists them."
     raise InputError(f"there is no scenario '{word[:80]}'{hint}")

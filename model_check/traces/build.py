@@ -59,7 +59,7 @@ def build_lasso(
 def finding_of_lasso(
     system: ModelSystem, scenario: Scenario, violated: str, begin: GlobalState, end: GlobalState, steps: int
 ) -> Finding:
-    """What a cycle of so many steps from ``begin`` to ``end`` shows. Raises TraceError if it is no cycle."""
+    """The finding of a cycle of so many steps from ``begin`` to ``end``. Raises TraceError if it is none."""
     if not kind_of(system).liveness.closes(system, scenario, begin, end):
         raise TraceError("the cycle does not lead back to the state in which it begins")
     if not steps:
@@ -95,7 +95,7 @@ def build_dead_end(
 
 
 def finding_of_dead_end(violated: str) -> Finding:
-    """What a state shows from which what ``violated`` asks for is out of reach."""
+    """The finding of a state from which the goal of ``violated`` is out of reach."""
     reason = (
         "From this state no timers and deliveries lead to what must happen within the bounds, which leave "
         "room for another election."
@@ -137,7 +137,7 @@ def _messages(messages: Sequence[object]) -> tuple[Flying, ...]:
 
 
 def step_of(system: ModelSystem, taken: Taken, number: int) -> TraceStep:
-    """What a trace shows of a step taken, the one with this number."""
+    """The form in a trace of a step taken, the one with this number."""
     path, before, after = taken.step.path, taken.before, taken.step.target
     detail = details(system, before, path)
     model = kind_of(system)
@@ -176,7 +176,7 @@ def step_of(system: ModelSystem, taken: Taken, number: int) -> TraceStep:
 
 
 def details(system: ModelSystem, state: GlobalState, path: PathStep) -> Step | None:
-    """What the reference did in the step ``path`` from ``state``; ``None`` for a loss."""
+    """The work of the reference in the step ``path`` from ``state``; ``None`` for a loss."""
     if path.kind == "lose":
         return None
     local = state.locals[path.component]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kraftcheck.support import codec
-from kraftcheck.support.codec import Json
+from kraftcheck.support.codec import Json, show
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
 from kraftcheck.support.printable import json_text
@@ -35,12 +35,11 @@ from kraftcheck.systems.reading import (
     optional,
     refuse,
     row,
-    show,
     word,
 )
 from kraftcheck.traces.model import Change, Finding, Trace, TraceStep
 
-FORMAT, VERSION = "kraftcheck-trace", 3
+FORMAT, VERSION = "kraftcheck-trace", 4
 #: The keys of a file, in their order.
 _KEYS = (
     "format", "version", "digest", "scenario", "property", "reasons", "path", "loop", "initial", "nodes",

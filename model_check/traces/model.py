@@ -75,7 +75,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a counterexample shows: the violated property, and in words which part of it does not hold."""
+    """The meaning of a counterexample: the violated property, and in words which part of it does not hold."""
 
     property: str
     reasons: tuple[str, ...]
@@ -121,5 +121,5 @@ class Trace:
 
     @builtins.property
     def replicas(self) -> tuple[Place, ...]:
-        """What the components are called: the ids of replicas."""
+        """The names of the components: the ids of replicas."""
         return tuple(replica for replica, _ in self.nodes)

@@ -23,7 +23,7 @@ _NUMBERS = ("option", "choice")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the present reference does something else. ``step`` 0 is the initial state; ``field`` is the
+    """The first place where the present reference differs. ``step`` 0 is the initial state; ``field`` is the
     place in the step, or in the file, and both values are short texts that a terminal can show.
     """
 
@@ -80,7 +80,7 @@ def _beginning(trace: Trace) -> Json:
 
 
 def _finding(trace: Trace, walk: Walk, states: list[GlobalState]) -> Finding | None:
-    """What the behaviour shows now. Raises TraceError for a cycle that does not close."""
+    """The finding of the behaviour now. Raises TraceError for a cycle that does not close."""
     recorded = trace.property
     if recorded is not None and not walk.violated:
         if trace.loop is not None:

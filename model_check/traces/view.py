@@ -1,4 +1,4 @@
-"""What a trace shows, as lines of text: built once from the trace, laid out by each view for people.
+"""A trace as lines of text: built once from the trace, laid out by each view for people.
 
 :func:`view_of` makes a :class:`View`; :mod:`~kraftcheck.traces.terminal`, :mod:`~kraftcheck.traces.brief`,
 :mod:`~kraftcheck.traces.markdown` and :mod:`~kraftcheck.traces.program` lay it out.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kraftcheck import spec
 from kraftcheck.systems.kind import INITIAL_PREFIX, Flying, Place
 from kraftcheck.systems.kinds import KINDS, kind_of
-from kraftcheck.systems.scenario import Scenario, shipped
+from kraftcheck.systems.scenario import Scenario, find, shipped_files
 from kraftcheck.traces.model import Change, Run, Trace, TraceStep
 from kraftcheck.traces.words import label
 
@@ -79,7 +79,7 @@ CYCLE = "From here on the steps repeat for ever:"
 
 
 def view_of(trace: Trace, *, verbose: bool = False) -> View:
-    """What ``trace`` shows; ``verbose``: with all events, effects and fields."""
+    """The view of ``trace``; ``verbose``: with all events, effects and fields."""
     words = kind_of(trace.scenario).words
     violated, statement = _statement(trace)
     budgets = (trace.budgets, *(step.budgets for step in trace.steps))
@@ -102,7 +102,7 @@ def view_of(trace: Trace, *, verbose: bool = False) -> View:
 
 
 def _title(trace: Trace) -> str:
-    """What the trace shows, in a sentence."""
+    """The trace in a sentence."""
     count = f"{len(trace.steps)} step" + ("" if len(trace.steps) == 1 else "s")
     if trace.finding is None:
         return f"{trace.scenario.name}: a behaviour of {count}"
@@ -115,18 +115,19 @@ def _title(trace: Trace) -> str:
 
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
-    name, known = trace.scenario.name, shipped()
+    name, known = trace.scenario.name, shipped_files()
     if name in known or not name.endswith(INITIAL_PREFIX):
-        word = _word(trace.scenario, name, known.get(name) == trace.scenario)
+        word = _word(trace.scenario, name, name in known and find(name) == trace.scenario)
     else:
         name = name.removesuffix(INITIAL_PREFIX)
-        same = name in known and kind_of(known[name]).initial_prefix(known[name]) == trace.scenario
+        shipped = find(name) if name in known else None
+        same = shipped is not None and kind_of(shipped).initial_prefix(shipped) == trace.scenario
         word = f"{_word(trace.scenario, name, same)} --initial-prefix"
     return f"{word} --path {path_text(trace.path)}"
 
 
 def _word(scenario: Scenario, name: str, is_shipped: bool) -> str:
-    """What commands call the scenario: its name where it is a shipped one, or else its file."""
+    """The word that commands take for the scenario: its name where it is a shipped one, or else its file."""
     file = scenario.file
     return name if is_shipped else shlex.quote(file if file.endswith(".toml") else f"{name}.toml")
 
@@ -165,7 +166,7 @@ def _step(trace: Trace, step: TraceStep, before: tuple[tuple[str, int], ...], ve
 
 
 def _head(step: TraceStep) -> str:
-    """What happens, as seen from the replica to which it happens."""
+    """The event, as seen from the replica to which it happens."""
     detail = re.search(r"\((.*)\)$", step.action)
     if step.kind == "act":
         kind = step.action.partition(f" at {step.replica}")[0]
@@ -229,7 +230,7 @@ def describe(change: Change) -> str:
 
 
 def _news(change: Change) -> str:
-    """What is new in the history; of a list that only grows, its new items: ``new in votes: 3 for 1``."""
+    """The change of the history; of a list that only grows, its new items: ``new in votes: 3 for 1``."""
     known = change.before.split(", ")
     if not any(change.field in model.words.growing for model in KINDS):
         return describe(change)

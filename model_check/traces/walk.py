@@ -89,7 +89,7 @@ class Walk:
 
 
 def name_of(step: Step) -> str:
-    """What a step is called in traces."""
+    """The name of a step in traces."""
     if step.outcome is None:
         return f"loss of {step.path.message}"
     return str(step.outcome.action)

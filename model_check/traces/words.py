@@ -35,7 +35,7 @@ def compare_nodes(place: Place, before: Any, after: Any) -> tuple[Change, ...]:
 
 
 def compare_history(before: Any, after: Any) -> tuple[Change, ...]:
-    """What changed in the history."""
+    """The fields of the history that differ."""
     words = kind_of(before).words
     old, new = words.history_fields(before), words.history_fields(after)
     return tuple(Change(None, name, old[name], new[name]) for name in new if old[name] != new[name])

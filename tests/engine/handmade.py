@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from kraftcheck.engine.prepared import Plain
-from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome
+from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Plain
 
 
 class Counter(Plain):

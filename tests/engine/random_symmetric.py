@@ -83,7 +83,7 @@ class NamedAlike:
 
 @dataclass(frozen=True)
 class RandomSymmetric:
-    """What happens at a component depends on numbers and kinds, and on whether it remembers the sender."""
+    """A system whose steps depend on numbers and kinds, and on whether it remembers the sender."""
 
     components: int
     network: Network

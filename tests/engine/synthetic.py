@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
-from kraftcheck.engine.prepared import Plain
-from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Recorded, Signal
+from kraftcheck.engine.system import GlobalState, Loss, Network, Outcome, Plain, Recorded, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class OneLeader:
 
 @dataclass(frozen=True, slots=True)
 class LeadersKnown:
-    """Whoever leads is in the history."""
+    """Every leader is in the history."""
 
     name: str = "leaders-known"
 

@@ -19,7 +19,7 @@ from kraftcheck.engine.system import Limits
 from kraftcheck.engine.witness import faults_of
 from tests.engine.random_systems import random_system
 from tests.engine.replayed import confirms
-from tests.engine.test_simplest import FAULTS, MANY, MOST, cost, violating, ways_to
+from tests.engine.test_simplest import FAULTS, MANY, MOST, cost, layers_of, violating, ways_to
 
 
 def name(step: Any, action: Any) -> str:
@@ -52,11 +52,9 @@ def naive_causes(ways: list[list[Step]]) -> dict[Cause, tuple[int, int, int]]:
 @MANY
 @given(st.integers(0, 10_000))
 def test_causes_are_those_of_all_shortest_ways(seed: int) -> None:
-    system = random_system(seed)
-    naive, _ = explore_naively(system, Limits(max_states=MOST))
-    assume(naive.limit is None and any(0 < each.depth <= 6 for each in naive.violations))
-    layers = collect_layers(system, naive.depth + 1, Limits(max_states=10 * MOST))
-    assert layers is not None
+    system, naive = violating(seed)
+    assume(any(0 < each.depth <= 6 for each in naive.violations))
+    layers = layers_of(system, naive.depth + 1)
     for violation in naive.violations:
         if not 0 < violation.depth <= 6:
             continue
@@ -112,7 +110,7 @@ def test_a_shrunk_walk_violates_the_same_and_is_no_longer(seed: int, walks: int)
 def test_a_long_walk_becomes_short() -> None:
     """Where a walk takes detours, most of it goes."""
     lengths = []
-    for seed in range(200):
+    for seed in range(80):
         system = random_system(seed)
         for violation in simulate(system, 1, 20, 60).violations:
             lengths.append((violation.depth, shrink(system, violation).violation.depth))

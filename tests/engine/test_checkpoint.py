@@ -7,7 +7,6 @@ import json
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,6 +15,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kraftcheck.engine import explorer
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
@@ -24,10 +24,11 @@ from kraftcheck.engine.links import AppendedFile
 from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
 from kraftcheck.support.errors import DiskError
 from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.engine.replayed import facts
 from tests.engine.synthetic import Synthetic
 from tests.examples import examples
 
-SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=4)
+SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=3)
 SMALLER = Synthetic(nodes=2, epochs=2, entries=2, restarts=1, capacity=3)
 
 
@@ -37,14 +38,9 @@ def nothing_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
-def facts(found: Exploration) -> Exploration:
-    """``found`` without what no two runs have in common."""
-    return replace(found, seconds=0.0, peak_memory=0, visited_bytes=0)
-
-
 @cache
 def whole(system: Synthetic | RandomSystem) -> Exploration:
-    """What a search finds that is never interrupted."""
+    """The result of a search that is never interrupted."""
     return facts(explore(system))
 
 
@@ -122,30 +118,21 @@ def no_room(*_: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-WRITES = [
-    (AppendedFile, "append"),
-    (Checkpoint, "append_keys"),
-    (Checkpoint, "write_rows"),
-    (Checkpoint, "commit"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("owner", "name"), WRITES)
-@pytest.mark.parametrize("which", [1, 2, 5, 20])
+@pytest.mark.parametrize("write", ["append_keys", "write_rows", "commit", "append"])
+@pytest.mark.parametrize("which", [1, 5, 20])
 def test_a_full_disk_is_told_and_spoils_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, which: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str, which: int
 ) -> None:
-    calls = 0
-    write = getattr(owner, name)
+    calls, owner = 0, AppendedFile if write == "append" else Checkpoint
+    inner = getattr(owner, write)
 
     def full(*arguments: Any) -> Any:
         nonlocal calls
         calls += 1
-        return (no_room if calls == which else write)(*arguments)
+        return (no_room if calls == which else inner)(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(owner, name, full)
+        patched.setattr(owner, write, full)
         with pytest.raises(DiskError, match="cannot be written \\(No space left on device\\)"):
             cut_short(SMALLER, tmp_path)
     assert facts(cut_short(SMALLER, tmp_path)) == whole(SMALLER)
@@ -189,7 +176,7 @@ def test_time_before_is_told_and_does_not_count_against_the_limit(tmp_path: Path
     explore(SMALLER, limits=Limits(max_depth=3), checkpoint=checkpoint)
     saved = checkpoint.load()
     assert saved is not None
-    checkpoint.commit(saved.model_copy(update={"seconds": 1e6}), [])
+    checkpoint.commit(structs.replace(saved, seconds=1e6), [])
     found = explore(SMALLER, limits=Limits(max_seconds=1e5), checkpoint=checkpoint)
     assert found.limit is None and found.seconds > 1e6
     checkpoint.close()
@@ -209,28 +196,6 @@ def begun(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("totals", {"generated": 1}),
-        ("totals", {"capacity": 1}),
-        ("totals", {"states": 1}),
-        ("goals", []),
-        ("goals", ["a loader"]),
-        ("violations", [{"property": "one-leader", "level": 1, "number": 0, "more": []}]),
-        ("seconds", 0.5),
-        ("checksum", 0),
-    ],
-)
-def test_a_description_that_says_something_else_is_recognised(begun: Path, key: str, value: Any) -> None:
-    path = begun / "checkpoint.json"
-    saved = json.loads(path.read_text())
-    saved[key] = saved[key] | value if isinstance(value, dict) else value
-    path.write_text(json.dumps(saved))
-    with pytest.raises(CheckpointError, match="damaged"):
-        cut_short(SMALL, begun)
-
-
 def flipped(content: bytes, bit: int) -> bytes:
     """``content`` with one bit changed."""
     changed = bytearray(content)
@@ -238,7 +203,7 @@ def flipped(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-@examples(40)
+@examples(20)
 @given(st.data())
 def test_no_changed_bit_changes_the_answer(begun: Path, data: st.DataObject) -> None:
     """In what the checkpoint counts it is refused, by the name of the file; what follows is of no account."""
@@ -256,7 +221,7 @@ def test_no_changed_bit_changes_the_answer(begun: Path, data: st.DataObject) -> 
 
 
 def _counted(folder: Path, path: Path) -> int:
-    """How many bytes of a file the checkpoint speaks of: what comes after them is of no account."""
+    """The number of bytes of a file that count for the checkpoint."""
     saved = json.loads((folder / "checkpoint.json").read_text())
     if path.suffix in (".links", ".fingerprints"):
         level = int(path.stem.removeprefix("level-"))
@@ -268,7 +233,7 @@ def test_every_damaged_bit_of_the_description_is_recognised(begun: Path) -> None
     path = begun / "checkpoint.json"
     original = path.read_bytes()
     checkpoint = Checkpoint(begun, "test")
-    for bit in range(0, 8 * len(original), 7):
+    for bit in range(0, 8 * len(original), 29):
         path.write_bytes(flipped(original, bit))
         with pytest.raises(CheckpointError, match=r"checkpoint\.json: is not what was written"):
             checkpoint.load()
@@ -314,14 +279,14 @@ def test_a_foreign_folder_is_refused_and_left_alone(tmp_path: Path, name: str) -
 
 def test_foreign_files_next_to_a_checkpoint_stay(tmp_path: Path) -> None:
     cut_short(SMALLER, tmp_path, Limits(max_states=500))
-    foreign = (
+    foreign = [
         "notes.txt",
         "a.rows",
         "level-1.links",
         "keys.txt",
         "checkpoint.json.old",
         "level-00001.rows.gz",
-    )
+    ]
     for name in foreign:
         (tmp_path / name).write_text(name)
     assert facts(cut_short(SMALLER, tmp_path)) == whole(SMALLER)
@@ -393,13 +358,12 @@ def test_a_full_disk_at_the_end_costs_no_answer(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_checkpoint_of_something_else_is_refused(begun: Path) -> None:
+    checkpoint = Checkpoint(begun, "something else")
     with pytest.raises(CheckpointError, match="another scenario"):
-        explore(SMALL, checkpoint=Checkpoint(begun, "something else"))
-
-
-def test_a_system_that_says_something_else_is_refused(begun: Path) -> None:
+        explore(SMALL, checkpoint=checkpoint)
+    checkpoint.close()
     with pytest.raises(CheckpointError, match="other outcomes"):
-        cut_short(Synthetic(nodes=3, epochs=2, entries=2, restarts=1, capacity=4), begun)
+        cut_short(Synthetic(nodes=3, epochs=2, entries=2, restarts=1, capacity=3), begun)
 
 
 def test_one_process_at_a_time(begun: Path) -> None:

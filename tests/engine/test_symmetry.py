@@ -41,7 +41,10 @@ def test_one_state_of_each_orbit(bounds: dict[str, Any]) -> None:
     assert (reduced.reached_goals, reduced.missing_goals) == (whole.reached_goals, whole.missing_goals)
 
 
-def check_against_oracle(system: RandomSymmetric) -> None:
+@pytest.mark.slow
+@examples(80)
+@given(systems())
+def test_as_the_oracle_up_to_renaming(system: RandomSymmetric) -> None:
     """The same verdict, depth, violations and goals as all states give, and one state of each orbit."""
     naive, states = explore_naively(replace(system, permutations=()), Limits(max_states=2_000))
     assume(naive.limit is None)
@@ -61,20 +64,6 @@ def check_against_oracle(system: RandomSymmetric) -> None:
         violated = {(each.property, each.depth) for each in found.violations}
         assert violated == {(each.property, each.depth) for each in naive.violations}
         assert all(confirms(system, each) for each in found.violations)
-
-
-@pytest.mark.slow
-@examples(40)
-@given(systems())
-def test_as_the_oracle_up_to_renaming(system: RandomSymmetric) -> None:
-    check_against_oracle(system)
-
-
-@pytest.mark.slow
-@examples(200)
-@given(systems())
-def test_as_the_oracle_up_to_renaming_often(system: RandomSymmetric) -> None:
-    check_against_oracle(system)
 
 
 @pytest.mark.slow

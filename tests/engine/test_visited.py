@@ -28,8 +28,8 @@ def test_as_a_set(batches: list[list[int]]) -> None:
 def test_growth_and_memory() -> None:
     rng = np.random.default_rng(0)
     visited = Visited()
-    everything = rng.integers(2, 2**64 - 1, 2_000_000, np.uint64)
-    for part in np.array_split(everything, 37):
+    everything = rng.integers(2, 2**64 - 1, 400_000, np.uint64)
+    for part in np.array_split(everything, 11):
         assert visited.add_all(np.concatenate([part, part[::-1]]))[: len(part)].all()
         if len(visited) > 100_000:
             assert visited.bytes / len(visited) < 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -296,6 +297,55 @@ def test_the_private_folder_is_of_this_user_alone(temporary: Path) -> None:
     temporary.chmod(0o777)
     with pytest.raises(PermissionError):
         jit.private_folder()
+
+
+@pytest.mark.parametrize(
+    ("above", "mode", "sources", "trusted"),
+    [
+        (0o755, 0o755, 0o755, True),
+        (0o755, 0o757, 0o755, False),
+        (0o777, 0o755, 0o755, False),
+        (0o1777, 0o755, 0o755, True),
+        (0o1777, 0o1777, 0o755, False),
+        (0o755, 0o775, 0o755, False),
+        (0o775, 0o775, 0o775, True),
+    ],
+)
+def test_compiled_code_is_used_only_where_others_cannot_write(
+    above: int, mode: int, sources: int, trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named, folder, own = tmp_path / "named", tmp_path / "named" / "cache", tmp_path / "sources"
+    for each, its in ((named, above), (folder, mode), (own, sources)):
+        each.mkdir()
+        each.chmod(its)
+    monkeypatch.setattr(jit, "__file__", str(own / "jit.py"))
+    assert jit.can_be_trusted(folder) == trusted
+
+
+def test_a_named_folder_that_others_can_write_is_not_used(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    named = temporary / "named"
+    named.mkdir()
+    named.chmod(0o777)
+    monkeypatch.setattr(jit._CONFIG, "CACHE_DIR", str(named))
+    with caplog.at_level("INFO", "kraftcheck"):
+        kept = [jit._cache_of(function) for function in (as_another_user, install)]
+    assert {str(each.cache_path).startswith(str(jit.private_folder())) for each in kept} == {True}
+    told = [line for line in caplog.messages if "is not used, as others can write" in line]
+    assert len(told) == len(set(told)) > 0
+    shutil.rmtree(jit.private_folder())
+    shutil.rmtree(named)
+
+
+def test_kernels_take_constants_from_files_with_kernels_alone() -> None:
+    """Of these files compiled code has a digest: it is compiled anew where one of them has changed."""
+    texts = {path.stem: path.read_text() for path in Path(jit.__file__).parent.glob("*.py")}
+    kernels = {name: text for name, text in texts.items() if "from kraftcheck.engine.jit import" in text}
+    known = {f"kraftcheck.engine.{name}" for name in ("jit", *kernels)}
+    assert "expand" in kernels
+    for name, text in kernels.items():
+        assert set(re.findall(r"from (kraftcheck\S*) import", text)) <= known, name
 
 
 def as_another_user() -> list[str]:

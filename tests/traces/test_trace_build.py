@@ -74,7 +74,7 @@ def test_messages_in_flight_add_up() -> None:
     system = build_system(scenario_of(FAULTY))
     random = Random(1)
     seen = set()
-    for _ in range(40):
+    for _ in range(15):
         walk = Walk(system)
         while walk.number <= 30 and not walk.violated:
             options = [number for number, step in enumerate(walk.options()) if step.cut is None]

@@ -108,7 +108,7 @@ def test_as_it_was_written_it_is_taken(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@examples(150)
+@examples(60)
 @given(st.data())
 def test_every_edit_is_noticed(kind: str, draw: st.DataObject) -> None:
     data = json.loads(_file(kind))

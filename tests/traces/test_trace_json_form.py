@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.support.errors import InputError
-from kraftcheck.traces import json_form, terminal
+from kraftcheck.systems.kraft.build import build as build_system
+from kraftcheck.systems.scenario import find
+from kraftcheck.traces import build, json_form, terminal
 from kraftcheck.traces.replay import replay
+from kraftcheck.traces.walk import Walk
 from tests.examples import examples
 from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, around, as_json, counterexample, places
 
@@ -27,9 +32,26 @@ def test_round_trip(data: dict[str, Any]) -> None:
     assert json_form.dumps(json_form.loads(text)) == text
 
 
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        ("replaced-disk-comes-back", lambda node: node.replaced is not None),
+        ("describe-quorum-observer", lambda node: node.clock is not None and node.clock.fetches),
+    ],
+)
+def test_what_only_some_replicas_have_is_kept(name: str, holds: Callable[[Any], bool]) -> None:
+    """A disk next to the machine, and when others have fetched from a leader."""
+    chosen, random = find(name), Random(1)
+    walk = Walk(build_system(chosen))
+    while not any(map(holds, walk.state.locals)):
+        walk.take(random.choice([at for at, step in enumerate(walk.options()) if step.cut is None]))
+    trace = build(walk.system, chosen, [taken.option for taken in walk.taken])
+    assert json_form.loads(json_form.dumps(trace)) == trace
+
+
 def test_a_file_is_self_contained_and_versioned() -> None:
     data = as_json(UNSTABLE)
-    assert (data["format"], data["version"]) == ("kraftcheck-trace", 3)
+    assert (data["format"], data["version"]) == ("kraftcheck-trace", 4)
     assert data["scenario"] == UNSTABLE
     assert data["path"] == [step["option"] for step in data["steps"]]
 
@@ -58,11 +80,11 @@ def _refused(text: str) -> str:
         ("[]", "not a trace file"),
         ("{}", "not a trace file"),
         ('{"format": "kraftcheck-trace"}', "version null"),
-        ('{"format": "kraftcheck-trace", "version": 2}', "version 2"),
+        ('{"format": "kraftcheck-trace", "version": 3}', "version 3"),
         ('{"format": "kraftcheck-trace", "version": true}', "version true"),
-        ('{"format": "kraftcheck-trace", "version": 3}', "expected the key 'digest'"),
+        ('{"format": "kraftcheck-trace", "version": 4}', "expected the key 'digest'"),
         ('{"format": "kraftcheck-trace", "format": 1}', "given twice"),
-        ('{"format": "kraftcheck-trace", "version": 3, "x": 0}', 'found "x"'),
+        ('{"format": "kraftcheck-trace", "version": 4, "x": 0}', 'found "x"'),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
         ("\x00" * 100, "not JSON"),

@@ -34,7 +34,7 @@ def test_another_protocol_shows_at_the_step_where_it_matters() -> None:
     assert str(found).startswith("step 2, runs[0].rules[")
 
 
-EPOCH = ("replica", "quorum_state", "epoch")
+EPOCH = ("local", "replica", "quorum_state", "epoch")
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ EPOCH = ("replica", "quorum_state", "epoch")
         (("steps", 1, "in_flight"), [], "step 2, in_flight[0]: recorded nothing, now {"),
         (("steps", 0, "budgets", 0, "left"), 9, "step 1, budgets[0].left: recorded 9, now "),
         (("steps", 0, "action"), "nothing", "step 1, action: recorded nothing"),
-        (("nodes", 0, *EPOCH), 7, "initial state, nodes[0].replica.quorum_state.epoch: recorded 7, now 1"),
+        (("nodes", 0, *EPOCH), 7, "initial state, nodes[0].local.replica.quorum_state.epoch: recorded 7"),
         (("reasons", 0), "Nothing.", "step 5, reasons[0]: recorded Nothing, now Replica 2"),
-        (("steps", 0, "nodes", 0, *EPOCH), 7, "step 1, nodes[0].replica.quorum_state.epoch: recorded 7"),
+        (("steps", 0, "nodes", 0, *EPOCH), 7, "step 1, nodes[0].local.replica.quorum_state.epoch: recorded"),
     ],
 )  # fmt: skip
 def test_each_recorded_field_is_compared(place: Place, value: Any, told: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from kraftcheck.bench import lockstep, logs, machine, measure, tlc
 from kraftcheck.bench.measure import QUICK, Figure, Plan
 from kraftcheck.evidence.recordings.recording import find_runs
-from kraftcheck.support.arguments import flag, positive
+from kraftcheck.support.arguments import add_json, flag, positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.outputs import print_output
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="explore N distinct states in each run, in one round (default: 50,000,000, in three)",
     )
     flag(parser, "--quick", says="little work, one round: only to see it run")
-    flag(parser, "--json", says="print machine-readable output")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

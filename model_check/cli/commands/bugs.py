@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.text import Text
@@ -14,10 +12,11 @@ from kraftcheck import spec
 from kraftcheck.checking.mutation import campaign, historical_bugs
 from kraftcheck.checking.mutation.campaign import Result, Status, exit_status
 from kraftcheck.checking.mutation.historical_bugs import Bug
-from kraftcheck.support.arguments import add_jobs, flag
+from kraftcheck.support import streams
+from kraftcheck.support.arguments import add_jobs, add_json, add_output, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
-from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.files import require_file_can_be_written, write_output
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.streams import counted
 from kraftcheck.support.terminal import Console, console, entry, heading, say
@@ -30,11 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "1 one is not, 3 undetermined."
     )
     parser.add_argument("bugs", nargs="*", metavar="BUG", help="KAFKA-10527, or 10527")
-    flag(parser, "--json", says="print machine-readable output")
+    add_json(parser)
     flag(parser, "--markdown", says="run all mutants and print the page")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="for --markdown; default: standard output"
-    )
+    add_output(parser, "for --markdown; ")
     add_jobs(parser)
 
 
@@ -77,16 +74,10 @@ def _write_page(arguments: argparse.Namespace, chosen: Sequence[Bug]) -> int:
     if status != EXIT_EXPECTED:
         for result in (each for found in results.values() for each in found):
             if result.status is not Status.KILLED:
-                print(
-                    f"kraftcheck: {result.mutant.id} is {result.status.value}: {result.reason}",
-                    file=sys.stderr,
-                )
+                streams.say(f"kraftcheck: {result.mutant.id} is {result.status.value}: {result.reason}")
         return status
     page = historical_bugs.as_markdown(chosen, results)
-    if arguments.output is None:
-        print(page, end="")
-    else:
-        write_atomically(arguments.output, page)
+    write_output(arguments.output, page)
     return status
 
 

@@ -35,9 +35,9 @@ from kraftcheck.checking.results import (
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import in_words, more_data
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
-from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.prepared import prepare
 from kraftcheck.engine.system import Limits
+from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.support.arguments import byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
@@ -48,7 +48,7 @@ from kraftcheck.support.parallel import processes
 from kraftcheck.support.sources import source_digest
 from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
-from kraftcheck.systems.scenario import Scenario, find, shipped
+from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
 from kraftcheck.traces import json_form
 
 #: The tag of scenarios that take longer than all others together. CI explores them.
@@ -294,7 +294,7 @@ def _named(word: str) -> list[Scenario]:
     """The scenario that ``word`` names, or with '*' all shipped ones whose names match. Raises InputError."""
     if "*" not in word or "/" in word:
         return [find(word)]
-    found = [scenario for name, scenario in shipped().items() if fnmatchcase(name, word)]
+    found = [find(name) for name in shipped_files() if fnmatchcase(name, word)]
     if not found:
         raise InputError(f"no shipped scenario matches '{word}'; 'kraftcheck check --list' lists them.")
     return found

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from kraftcheck.engine.graph import IncompleteGraphError
+from kraftcheck.engine.watch import IncompleteGraphError
 from kraftcheck.graphs.answers import Answers, in_words
 from kraftcheck.graphs.formats import FORMATS
 from kraftcheck.graphs.picture import refuse_large
 from kraftcheck.graphs.projection import Projection, parse_condition, parse_projection
 from kraftcheck.graphs.queries import Queries
 from kraftcheck.graphs.states import States, collect_states, projected, state_graph
-from kraftcheck.support.arguments import positive
+from kraftcheck.support.arguments import add_output, flag, positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.files import require_file_can_be_written, write_output
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import json_text, printable
 from kraftcheck.systems import scenario
@@ -52,9 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--to", metavar="STATES", help="show a shortest path there")
     asked.add_argument("--shared", metavar="STATES", help="show what every path there has in common")
-    asked.add_argument("--after-faults", action="store_true", help="show which FIELDS of states need a fault")
+    flag(asked, "--after-faults", says="show which FIELDS of states need a fault")
     parser.add_argument("--from", dest="begin", metavar="STATES", help="with --to: from there")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    add_output(parser)
     parser.add_argument(
         "--max-states",
         type=positive,
@@ -103,21 +102,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         data = asked.path(conditions.get("from"), conditions["to"])
     if arguments.format == "json":
-        _write(json_text(versioned("graph-answer", data)) + "\n", arguments.output)
+        text = json_text(versioned("graph-answer", data))
     else:
-        _write("\n".join(printable(line) for line in in_words(data)) + "\n", arguments.output)
+        text = "\n".join(printable(line) for line in in_words(data))
+    write_output(arguments.output, f"{text}\n")
     return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        print(text, end="")
-    else:
-        write_atomically(output, text)
 
 
 def _export(states: States, projection: Projection, shown: str, arguments: argparse.Namespace) -> int:
@@ -126,7 +119,7 @@ def _export(states: States, projection: Projection, shown: str, arguments: argpa
     found = state_graph(states, projection)
     if shown != "none":
         found = projected(found, shown)
-    _write(FORMATS[arguments.format or "graphml"](found), arguments.output)
+    write_output(arguments.output, FORMATS[arguments.format or "graphml"](found))
     if arguments.output is not None:
         nodes, edges = found.number_of_nodes(), found.number_of_edges()
         of = found.graph["states"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.checking.mutation.catalogue import by_rule
 from kraftcheck.query import rule_table
 from kraftcheck.spec import BrokerTransition, Property, Rule, Transition
+from kraftcheck.support.arguments import add_json, add_output, flag
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.files import require_file_can_be_written, write_atomically
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.files import require_file_can_be_written, write_output
+from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems import citations
 
@@ -31,20 +31,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="rule ids (VOTE-10), areas (VOTE), or texts that a rule must contain",
     )
     listing = parser.add_mutually_exclusive_group()
-    listing.add_argument("--properties", action="store_true", help="list the properties instead")
-    listing.add_argument("--transitions", action="store_true", help="list the legal transitions instead")
-    listing.add_argument("--table", action="store_true", help="what shows each rule at work, as Markdown")
+    flag(listing, "--properties", says="list the properties instead")
+    flag(listing, "--transitions", says="list the legal transitions instead")
+    flag(listing, "--table", says="what shows each rule at work, as Markdown")
     listing.add_argument(
         "--count",
         type=Path,
         metavar="REPORT",
         help="steps per rule in a report of 'conform --json', as JSON",
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="for --table and --count; default: standard output"
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="print every rule found whole")
-    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+    add_output(parser, "for --table and --count; ")
+    flag(parser, "-v", "--verbose", says="print every rule found whole")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,10 +68,7 @@ def _write(arguments: argparse.Namespace) -> None:
         text = rule_table.as_markdown(rule_table.rows())
     else:
         text = evidence.counted(arguments.count)
-    if arguments.output is None:
-        print(text, end="")
-    else:
-        write_atomically(arguments.output, text)
+    write_output(arguments.output, text)
 
 
 # Rules.
@@ -130,7 +125,7 @@ def _show_rules(arguments: argparse.Namespace) -> None:
         return
     rules = find_rules(arguments.words)
     if arguments.json:
-        print(json.dumps(versioned("rules", {"rules": [rule_as_json(rule) for rule in rules]}), indent=2))
+        print_output("rules", {"rules": [rule_as_json(rule) for rule in rules]}, indent=2)
         return
     out = console()
     if arguments.verbose or (len(rules) == 1 and arguments.words):
@@ -212,8 +207,7 @@ def _show_properties(arguments: argparse.Namespace) -> None:
         )
     if arguments.json:
         names = ("id", "name", "kind", "statement", "rules", "mutation", "bounds")
-        data = {"properties": [_data(each, names) for each in found]}
-        print(json.dumps(versioned("properties", data), indent=2))
+        print_output("properties", {"properties": [_data(each, names) for each in found]}, indent=2)
         return
     out = console()
     for each in found:
@@ -256,7 +250,7 @@ def _show_transitions(arguments: argparse.Namespace) -> None:
         names = (*ends, "via", "epoch", "role", "rule", "cause", "kafka", "requires", "variants")
         data = [_data(each, names) for each in found]
         data += [_data(each, (*ends, "rules", "cause", "source")) for each in of_brokers]
-        print(json.dumps(versioned("transitions", {"transitions": data}), indent=2))
+        print_output("transitions", {"transitions": data}, indent=2)
         return
     out = console()
     _print_transitions(out, [(f"V-SM={each.table}", *_of_replicas(each)) for each in found])

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from kraftcheck.checking.run import unexpected_violations
-from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration
+from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
-from kraftcheck.support.arguments import positive, whole_number
+from kraftcheck.support.arguments import add_json, flag, positive, whole_number
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -39,17 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-seconds", type=positive, metavar="S", help="begin no further walk after S seconds"
     )
-    parser.add_argument("--keep-going", action="store_true", help="go on after the first violated property")
+    flag(parser, "--keep-going", says="go on after the first violated property")
     parser.add_argument(
         "--shrink",
         action=argparse.BooleanOptionalAction,
         default=True,
         help="leave out of a counterexample what it does not need (default)",
     )
-    parser.add_argument("--json", action="store_true", help="print machine-readable output")
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="show an expected counterexample as well"
-    )
+    add_json(parser)
+    flag(parser, "-v", "--verbose", says="show an expected counterexample as well")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.shrink:
         shrunk = tuple(shrink(system, each).violation for each in found.violations)
         found = replace(found, violations=shrunk)
-    unexpected = unexpected_violations(chosen, found)
+    unexpected = chosen.expect.unexpected(found)
     status = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
     if found.limit == INTERRUPTED:
@@ -86,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
             }
             for trace in traces
         ]
-        print(json.dumps(versioned("simulation", data)))
+        print_output("simulation", data)
         return status
     _report(chosen, found, walked, status, arguments.seed)
     for trace in traces:
@@ -98,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def exit_status(chosen: Scenario, found: Exploration) -> int:
     """1: an unexpected violation; 0: all expected ones, of which there are some; 3: anything else."""
-    if unexpected_violations(chosen, found):
+    if chosen.expect.unexpected(found):
         return EXIT_DIFFERS
     violated = {violation.property for violation in found.violations}
     complete = violated >= set(chosen.expect.violates) if chosen.expect.verdict == "violated" else False

@@ -5,7 +5,6 @@ table.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,8 +21,9 @@ from kraftcheck.reference.events import Event
 from kraftcheck.reference.protocol import PRESETS, Protocol
 from kraftcheck.reference.step import Outcome
 from kraftcheck.support import codec
+from kraftcheck.support.arguments import add_json, flag
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.outputs import versioned
+from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.brokers import short_form as broker_short
 from kraftcheck.systems.brokers.switches import FORMS
@@ -76,14 +76,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("replica", nargs="?", metavar="REPLICA", help="the replica before the event")
     parser.add_argument("event", nargs="?", metavar="EVENT", help="the event, or 'start'")
     add_protocol_options(parser, brokers=tuple(FORMS))
-    parser.add_argument(
-        "--poll", action="store_true", help="also run the round of the poll loop that follows"
-    )
+    flag(parser, "--poll", says="also run the round of the poll loop that follows")
     parser.add_argument(
         "--table", nargs="?", const="", metavar="NAME", help="print a decision table; without NAME: list them"
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="print the texts of the rules")
-    parser.add_argument("--json", action="store_true", help="print machine-readable output")
+    flag(parser, "-v", "--verbose", says="print the texts of the rules")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -117,7 +115,7 @@ def _ask_replica(arguments: argparse.Namespace, given: tuple[str, str] | None) -
         answers.append(ask_next_poll(protocol, answers[0]))
     if arguments.json:
         data = {"protocol": codec.encode(protocol, Protocol), "steps": _as_json(answers)}
-        print(json.dumps(versioned("steps", data), indent=2))
+        print_output("steps", data, indent=2)
         return
     out = console()
     for answer in answers:
@@ -192,7 +190,7 @@ def _ask_brokers(arguments: argparse.Namespace, given: tuple[str, str] | None) -
     outcome = broker_step.answer(protocol, before, event)
     if arguments.json:
         data = broker_step.as_json(protocol, event, outcome)
-        print(json.dumps(versioned("broker-step", data), indent=2))
+        print_output("broker-step", data, indent=2)
         return
     out = console()
     draft = protocol.is_draft
@@ -260,7 +258,7 @@ def _show_table(arguments: argparse.Namespace) -> None:
     title = " ".join([preset, *arguments.settings])
     if arguments.json:
         data = {"protocol": title, **table_text.as_json(table, found)}
-        print(json.dumps(versioned("decision-table", data), indent=2))
+        print_output("decision-table", data, indent=2)
     else:
         table_text.print_table(console(), table, found, title)
 
@@ -268,7 +266,7 @@ def _show_table(arguments: argparse.Namespace) -> None:
 def _list_tables(*, as_json: bool) -> None:
     if as_json:
         listed = {name: table.about for known in BY_FORM.values() for name, table in known.items()}
-        print(json.dumps(versioned("decision-tables", {"tables": listed}), indent=2))
+        print_output("decision-tables", {"tables": listed}, indent=2)
         return
     out = console()
     column = max(len(name) for known in BY_FORM.values() for name in known) + 4

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kraftcheck.checking import findings
-from kraftcheck.support.arguments import flag
+from kraftcheck.support.arguments import add_json, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(show, "-v", "--verbose", says="all effects and changed fields")
     again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")
     again.add_argument("file", metavar="FILE", help="a trace file ('-': standard input)")
-    flag(again, "--json", says="print machine-readable output")
+    add_json(again)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -94,7 +94,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 
 def _ends(trace: Trace) -> str:
-    """What the steps alone show."""
+    """The part of the answer that the steps alone show."""
     if trace.property is None:
         return ""
     if not trace.is_of_behaviours:
@@ -108,7 +108,7 @@ def _stale(file: str, difference: Difference) -> str:
 
 
 def _load(file: str, hint: str) -> Trace:
-    if file in scenario.shipped() and not Path(file).exists():
+    if file in scenario.shipped_files() and not Path(file).exists():
         raise InputError(f"'{file}' is a scenario; {hint}.")
     if file != "-":
         return json_form.load(Path(file))

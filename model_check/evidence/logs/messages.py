@@ -131,10 +131,14 @@ def _high_watermark(rest: bytes) -> Fact:
 
 
 def _vote(found: Mapping[str, bytes | None]) -> Fact:
-    numbers = {name: int(found[name] or b"") for name in ("candidate", "epoch", "last_epoch", "last_offset")}
+    candidate, epoch, last_epoch, last_offset = (
+        int(found[name] or b"") for name in ("candidate", "epoch", "last_epoch", "last_offset")
+    )
     return VoteAnswer(
-        candidate=key_of(numbers.pop("candidate"), found["directory"]),
-        **numbers,
+        candidate=key_of(candidate, found["directory"]),
+        epoch=epoch,
+        last_epoch=last_epoch,
+        last_offset=last_offset,
         pre_vote=found["pre_vote"] == b"true",
         granted=found["answer"] == b"granted",
         cluster=found["cluster"] or b"",

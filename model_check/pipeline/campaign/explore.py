@@ -109,7 +109,6 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     from typing import cast
 
     from kraftcheck.checking.coverage.covering import Covering
-    from kraftcheck.checking.run import unexpected_violations
     from kraftcheck.engine.shrink import shrink
     from kraftcheck.engine.simulate import simulate
     from kraftcheck.engine.system import System
@@ -135,7 +134,7 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
     ended = exploration.walks < cell.walks or bool(exploration.violations and not keep_going)
     shrunk = tuple(shrink(system, each).violation for each in exploration.violations)
     exploration = replace(exploration, violations=shrunk)
-    unexpected = unexpected_violations(scenario, exploration)
+    unexpected = scenario.expect.unexpected(exploration)
     seen = {each.property for each in shrunk}
     as_expected = None
     if cell.expects and unexpected:

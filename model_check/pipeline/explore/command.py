@@ -23,8 +23,8 @@ from kraftcheck.checking.results import (
     summarize,
 )
 from kraftcheck.checking.run import CheckResult, check
-from kraftcheck.engine.explorer import INTERRUPTED
 from kraftcheck.engine.system import Limits
+from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.pipeline.errors import in_a_sentence
 from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session

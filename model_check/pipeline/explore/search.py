@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kraftcheck.engine.block import Blocks
-from kraftcheck.engine.checkpoint import Found, Sums
-from kraftcheck.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, explaining_a_full_disk
+from kraftcheck.engine.explorer import LimitReached, Search, explaining_a_full_disk
 from kraftcheck.engine.frontier import Frontier
-from kraftcheck.engine.steps import initial_states
-from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
+from kraftcheck.engine.resume import ask_again, explored, go_on
+from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.visited import Visited
+from kraftcheck.engine.watch import INTERRUPTED, Progress
 from kraftcheck.pipeline.explore.in_driver import (
     Trail,
     fingerprints_table,
@@ -236,57 +237,28 @@ class Distributed:
                 format=FORMAT,
                 made_for=self.options.made_for,
                 parts=list(self.store.parts),
-                width=tables.width,
                 handed_over=self.store.handed_over,
                 on_spark=self.spent.states,
-                levels=search.levels,
                 tables=tables.digest(tables.sizes()),
                 keys=self._keys,
                 visited=self.store.visited_sums,
-                totals=Sums(**asdict(search.blocks.totals)),
-                goals=sorted(search.blocks.goals),
-                violations=[
-                    Found(property=name, level=level, number=number, more=more)
-                    for name, (level, number, more) in search.origins.items()
-                ],
-                calls=tables.calls,
-                seconds=search.elapsed(),
+                **explored(search),
             )
         )
 
     def _take_up(self, manifest: Manifest) -> None:
         """Go on where ``manifest`` says."""
         search, store, tables = self.search, self.store, self.tables
-        for state in initial_states(search.system):
-            tables.encode(state)
-        for entry in manifest.keys:
-            keys = store.read_keys(entry)
-            try:
-                for key in keys:
-                    tables.resolve(key)
-            except SymmetryError:
-                raise
-            except (IndexError, ValueError):
-                raise store.damaged(f"keys/{entry[0]:05d}", "is not what was written") from None
-        tables.settle()
-        if tables.digest(tables.sizes()) != manifest.tables or tables.width != manifest.width:
-            raise store.damaged("keys", "leads to other outcomes than before")
-        tables.calls = manifest.calls
+        keys = (key for entry in manifest.keys for key in store.read_keys(entry))
+        ask_again(search, keys, manifest, partial(store.damaged, "keys"))
         self._keys, self._asked = list(manifest.keys), len(tables.resolved)
         self.spent.taken_up = len(manifest.levels) - 1
         self.spent.handed_over = manifest.handed_over
         self.spent.states = manifest.on_spark
         store.take_up(manifest)
         store.spark.conf.set("spark.sql.shuffle.partitions", len(store.parts))
-        search.levels[:] = manifest.levels
-        search.distinct = sum(manifest.levels)
-        for name, value in manifest.totals.model_dump().items():
-            setattr(search.blocks.totals, name, value)
-        search.blocks.goals.update(manifest.goals)
         self.trail.handed_over = True
-        for found in manifest.violations:
-            search.violate(found.property, found.level, found.number, found.more)
-        search.spent = manifest.seconds
+        go_on(search, manifest)
         if search.violations:
             # The run may have ended before the last level was judged.
             self.on_spark.expand(len(search.levels) - 1, steps=False)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from kraftcheck.engine.checkpoint import Found, Sums
-from kraftcheck.engine.summed import Summed
+from kraftcheck.engine.checkpoint import Explored
+from kraftcheck.engine.summed import Count
 from kraftcheck.pipeline.datasets import (
     Dataset,
     Sum,
@@ -33,7 +32,7 @@ from kraftcheck.support.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = 3
+FORMAT = 4
 _BEGUN = "complete/begun"
 #: The name of a run.
 _RUN = re.compile(rb"[0-9a-f]{32}")
@@ -49,34 +48,21 @@ LEVELS = Dataset(
 VISITED = Dataset("visited fingerprints", 1, "part int, level int, fingerprints binary")
 LINKS = Dataset("first steps", 1, "level int, first bigint, links binary")
 
-Count = Annotated[int, Field(ge=0)]
 
-
-class Manifest(Summed):
+class Manifest(Explored, frozen=True, kw_only=True):
     """What was known when the last of ``levels`` was complete.
 
-    ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``width``: columns of a
-    row. ``handed_over``: the first level in ``levels/``; those before it are in ``links``. ``on_spark``:
-    how many states were found on Spark. ``tables``: a digest of the tables; ``keys``: for each file in
-    ``keys/`` its level, number of keys and CRC-32; ``visited``: by name the bytes and CRC-32 of each
-    file there. ``calls``, ``seconds``: spent so far.
+    ``parts``: the values of the column ``part``. ``handed_over``: the first level in ``levels/``; those
+    before it are in ``links``. ``on_spark``: the number of states found on Spark. ``keys``: for each file in
+    ``keys/`` its level, number of keys and CRC-32; ``visited``: by name the bytes and CRC-32 of each file
+    there.
     """
 
-    format: int
-    made_for: str
     parts: list[int]
-    width: Count
     handed_over: Count
     on_spark: Count
-    levels: list[Count]
-    tables: str
     keys: list[tuple[Count, Count, Count]]
     visited: dict[str, Sum]
-    totals: Sums
-    goals: list[str]
-    violations: list[Found]
-    calls: Count
-    seconds: float
 
 
 class Store:

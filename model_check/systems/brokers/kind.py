@@ -12,7 +12,6 @@ from kraftcheck.reference.config import Problem
 from kraftcheck.systems.brokers import coverage, explain, words
 from kraftcheck.systems.brokers.build import build
 from kraftcheck.systems.brokers.history import History
-from kraftcheck.systems.brokers.liveness import BrokerLiveness
 from kraftcheck.systems.brokers.network import InFlight
 from kraftcheck.systems.brokers.places import Control, Machine, Time
 from kraftcheck.systems.brokers.scenario import MOST_TICKS, BrokerScenario, Check
@@ -21,7 +20,7 @@ from kraftcheck.systems.brokers.switches import SWITCHES
 from kraftcheck.systems.brokers.system import BrokerSystem
 from kraftcheck.systems.brokers.wiring import Wiring
 from kraftcheck.systems.guards import guards_of_brokers
-from kraftcheck.systems.kind import Files, Kind, Part, Run, Words
+from kraftcheck.systems.kind import Files, Kind, Liveness, Part, Run, Words
 from kraftcheck.systems.reading import TEXT, of_type, row
 
 
@@ -55,7 +54,7 @@ class Brokers(Kind):
         local=row(id=TEXT, local=of_type(Control | Machine | Time)),
         message=of_type(InFlight),
     )
-    liveness = BrokerLiveness()
+    liveness = Liveness(Part("systems.brokers.liveness"))
     variants = SWITCHES
     vectors = Part("vectors.candidates:BROKERS")
     tlc = Part("tlc.brokers:BROKERS")

@@ -16,10 +16,9 @@ from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, cast, get_args
 
-from kraftcheck.engine.cycles import Strength
-from kraftcheck.engine.liveness import Fairness, Lasso, lassos
+from kraftcheck.engine.fairness import Fairness, Lasso, Strength, UnpaidStep
+from kraftcheck.engine.liveness import lassos
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.engine.unpaid import UnpaidStep
 from kraftcheck.reference.brokers import views
 from kraftcheck.reference.brokers.broker import Broker, Life
 from kraftcheck.reference.brokers.messages import BrokerState
@@ -31,7 +30,7 @@ from kraftcheck.systems.brokers.scenario import Eventually
 from kraftcheck.systems.brokers.step import Action, finds_controller, session_ends
 from kraftcheck.systems.brokers.system import BrokerSystem, control_of, machines
 from kraftcheck.systems.brokers.wiring import Wiring
-from kraftcheck.systems.kind import Judged, Liveness, kept_open
+from kraftcheck.systems.kind import Judged, kept_open
 
 if TYPE_CHECKING:
     from kraftcheck.engine.graph import Graph
@@ -100,31 +99,28 @@ GOALS: dict[str, Callable[[Wiring, int, GlobalState], bool]] = {
 }
 
 
-class BrokerLiveness(Liveness):
-    """See :class:`kraftcheck.systems.kind.Liveness`."""
+def judge(system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None) -> Judged:
+    """Look for a fair behaviour that never reaches the goal."""
+    withheld = None
+    for lasso in lassos_of(system, graph, wanted, represent):
+        if lasso.withheld is None:
+            return Judged(wanted.property, lasso, states=graph.size, closed=True)
+        withheld = withheld or lasso.withheld
+    if withheld is not None:
+        return kept_open(system, wanted.property, withheld)
+    return Judged(wanted.property, states=graph.size, closed=True)
 
-    def judge(
-        self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
-    ) -> Judged:
-        """Look for a fair behaviour that never reaches the goal."""
-        withheld = None
-        for lasso in self.lassos_of(system, graph, wanted, represent):
-            if lasso.withheld is None:
-                return Judged(wanted.property, lasso, states=graph.size, closed=True)
-            withheld = withheld or lasso.withheld
-        if withheld is not None:
-            return kept_open(system, wanted.property, withheld)
-        return Judged(wanted.property, states=graph.size, closed=True)
 
-    def lassos_of(
-        self, system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
-    ) -> Iterator[Lasso]:
-        goal, fairness = GOALS[wanted.goal], _classes(system, wanted)
-        budgets = _budgets(system, wanted)
-        for broker in sorted(set(system.wiring.ids)):
-            reached = graph.mask(partial(goal, system.wiring, broker))
-            when = None if wanted.form == "eventually" else ~reached
-            yield from lassos(graph, reached, fairness, when=when, budgets=budgets, owed=_owed)
+def lassos_of(
+    system: BrokerSystem, graph: Graph, wanted: Eventually, represent: Represent | None
+) -> Iterator[Lasso]:
+    """Fair behaviours that never reach the goal, by broker."""
+    goal, fairness = GOALS[wanted.goal], _classes(system, wanted)
+    budgets = _budgets(system, wanted)
+    for broker in sorted(set(system.wiring.ids)):
+        reached = graph.mask(partial(goal, system.wiring, broker))
+        when = None if wanted.form == "eventually" else ~reached
+        yield from lassos(graph, reached, fairness, when=when, budgets=budgets, owed=_owed)
 
 
 def _classes(system: BrokerSystem, wanted: Eventually) -> list[Fairness]:

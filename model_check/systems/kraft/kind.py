@@ -9,8 +9,8 @@ from kraftcheck.engine.steps import replay
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.systems.guards import guards_of_replicas
-from kraftcheck.systems.kind import Kind, Part, Place, Run, Words
-from kraftcheck.systems.kraft import coverage, initial_prefix, liveness, words
+from kraftcheck.systems.kind import Kind, Liveness, Part, Place, Run, Words
+from kraftcheck.systems.kraft import coverage, initial_prefix, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.history import History
@@ -30,15 +30,14 @@ if TYPE_CHECKING:
     from kraftcheck.engine.representatives import Represent
 
 
-class KRaftLiveness:
+class KRaftLiveness(Liveness):
     """See :class:`kraftcheck.systems.kind.Liveness`."""
-
-    judge = staticmethod(liveness.judge)
-    lassos_of = staticmethod(liveness.lassos_of)
 
     def representative(self, system: KRaftSystem, scenario: KRaftScenario) -> Represent | None:
         if scenario.reduction.epochs == "absolute":
             return None
+        from kraftcheck.systems.kraft import liveness  # It loads the engine.
+
         return liveness.Watched(relative_epochs(system), system)
 
     def closes(
@@ -92,7 +91,7 @@ class Replicas(Kind):
         describe_effect=describe_effect,
     )
     files = FILES
-    liveness = KRaftLiveness()
+    liveness = KRaftLiveness(Part("systems.kraft.liveness"))
     variants = SWITCHES
     vectors = Part("vectors.candidates:REPLICAS")
     tlc = Part("tlc.replicas:REPLICAS")

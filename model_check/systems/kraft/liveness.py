@@ -14,19 +14,10 @@ from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
-from kraftcheck.engine.cycles import Strength
 from kraftcheck.engine.edges import Mask
+from kraftcheck.engine.fairness import ANY_STEP, Fairness, Lasso, Strength, Withheld
 from kraftcheck.engine.graph import Graph
-from kraftcheck.engine.liveness import (
-    ANY_STEP,
-    Fairness,
-    Lasso,
-    Waiting,
-    Withheld,
-    lassos,
-    out_of_reach,
-    unpaid_steps,
-)
+from kraftcheck.engine.liveness import Waiting, lassos, out_of_reach, unpaid_steps
 from kraftcheck.engine.representatives import Represent, UnlikeError, real_path
 from kraftcheck.engine.steps import steps
 from kraftcheck.engine.system import GlobalState, PathStep

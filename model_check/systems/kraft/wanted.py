@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from kraftcheck.engine.edges import Mask
-from kraftcheck.engine.graph import Graph
-from kraftcheck.engine.liveness import ANY_STEP, out_of_reach
+from kraftcheck.engine.fairness import ANY_STEP
 from kraftcheck.engine.system import GlobalState
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Log, Value
@@ -19,6 +17,10 @@ from kraftcheck.systems.kraft import history as histories
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import BEYOND, KRaftSystem
+
+if TYPE_CHECKING:
+    from kraftcheck.engine.edges import Mask
+    from kraftcheck.engine.graph import Graph
 
 
 def nodes_of(state: GlobalState) -> list[Node]:
@@ -187,6 +189,8 @@ def settled_states(graph: Graph) -> Mask:
     other replica becomes leader, and the leader does not resign. A step outside the bounds counts as a
     change.
     """
+    from kraftcheck.engine.liveness import out_of_reach  # It loads the engine.
+
     changes = np.zeros(graph.size, bool)
     changes[graph.sources[leadership_changes(graph)]] = True
     lasting = out_of_reach(graph, changes, [ANY_STEP])

@@ -14,8 +14,7 @@ from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.simulate import Cached
-from kraftcheck.engine.steps import broken_invariants, initial_states, steps
+from kraftcheck.engine.steps import Cached, broken_invariants, initial_states, steps
 from kraftcheck.engine.system import Limits, Outcome, System
 from kraftcheck.reference.brokers.effects import Reply
 from kraftcheck.reference.brokers.errors import BrokerErrorCode

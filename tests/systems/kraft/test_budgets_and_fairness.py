@@ -11,12 +11,11 @@ import pytest
 from kraftcheck.checking.run import check
 from kraftcheck.checking.smallest_bounds import smallest_bounds_of_eventually
 from kraftcheck.cli.main import main
-from kraftcheck.engine.cycles import Strength
+from kraftcheck.engine.fairness import Fairness, Strength
 from kraftcheck.engine.graph import collect_graph
-from kraftcheck.engine.liveness import Fairness, lassos
+from kraftcheck.engine.liveness import lassos, unpaid_of
 from kraftcheck.engine.steps import steps
 from kraftcheck.engine.system import GlobalState, PathStep
-from kraftcheck.engine.unpaid import Unpaid
 from kraftcheck.systems.kraft import liveness
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.scenario import shipped, shipped_files
@@ -105,13 +104,13 @@ def test_fair_steps_cost_no_other_budgets_than_those_that_are_told(name: str) ->
 def test_unpaid_steps_are_those_that_a_larger_budget_adds() -> None:
     few, more = (build(few_timers(timers, reduction={}), absorbs=True) for timers in (1, 2))
     graph = collect_graph(few)
-    unpaid, looked = Unpaid(few), 0
+    looked = 0
     for state in map(graph.state, range(graph.size)):
         if state.budgets != (0,):
             continue
         richer = GlobalState(state.locals, state.messages, state.history, (1,))
         offered = {step.path for step in steps(more, richer) if step.target.budgets == (0,)}
-        found = {each.step for each in unpaid.steps(state)}
+        found = {each.step for each in unpaid_of(few, state)}
         assert found <= offered
         looked += len(found)
     assert looked

@@ -11,8 +11,9 @@ import pytest
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine import cycles
-from kraftcheck.engine.graph import IncompleteGraphError, collect_graph
+from kraftcheck.engine.graph import collect_graph
 from kraftcheck.engine.system import GlobalState, Limits
+from kraftcheck.engine.watch import IncompleteGraphError
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, Value, append
 from kraftcheck.reference.replica import Follower, Leader, Prospective, Replica, Resigned

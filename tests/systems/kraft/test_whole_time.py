@@ -12,10 +12,8 @@ from kraftcheck.checking import counterexamples, eventually
 from kraftcheck.checking.results import progress_line
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
-from kraftcheck.engine.explorer import INTERRUPTED, Progress
-from kraftcheck.engine.graph import IncompleteGraphError
 from kraftcheck.engine.system import Limits
-from kraftcheck.engine.watch import Watch
+from kraftcheck.engine.watch import INTERRUPTED, IncompleteGraphError, Progress, Watch
 from kraftcheck.systems.kraft import liveness
 from kraftcheck.systems.kraft.kind import KRaftLiveness
 from kraftcheck.systems.scenario import shipped
