@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -73,10 +74,7 @@ def save(search: Search, checkpoint: Checkpoint, found: Complete) -> None:
         width=search.tables.width,
         totals=Sums(**asdict(found.totals)),
         goals=found.goals,
-        violations=[
-            Found(property=name, level=level, number=number, more=more)
-            for name, (level, number, more) in found.origins.items()
-        ],
+        violations=found_of(found.origins),
         calls=found.calls,
         seconds=search.elapsed(),
     )
@@ -88,7 +86,11 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
 
     Raises CheckpointError for an inconsistent checkpoint.
     """
-    _ask_again(search, checkpoint, saved)
+    keys = checkpoint.read_keys(saved)
+    ask_again(
+        search, keys, saved.tables, saved.width, saved.calls,
+        lambda what: checkpoint.damaged(checkpoint.folder / "keys", what),
+    )  # fmt: skip
     search.links.take_up(list(zip(saved.links, saved.fingerprints, strict=True)))
     last = np.empty(0, np.uint64)
     for level, size in enumerate(saved.levels):
@@ -111,29 +113,60 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
                 checkpoint.rows_of(len(saved.levels) - 1), "holds states of another search"
             )
         frontier.append(part, fps)
-    search.levels = list(saved.levels)
-    search.distinct = sum(saved.levels)
-    search.blocks.totals = Totals(**saved.totals.model_dump())
-    search.blocks.goals.update(saved.goals)
-    for found in saved.violations:
-        search.violate(found.property, found.level, found.number, found.more)
-    search.spent = saved.seconds
+    take_up(search, saved.levels, saved.totals, saved.goals, saved.violations, saved.seconds)
     return frontier
 
 
-def _ask_again(search: Search, checkpoint: Checkpoint, saved: Saved) -> None:
-    """Restore the tables: ask the system the same questions in the same order."""
+def found_of(origins: dict[str, tuple[int, int, list[int]]]) -> list[Found]:
+    """The violations of a search, as they are saved."""
+    return [
+        Found(property=name, level=level, number=number, more=more)
+        for name, (level, number, more) in origins.items()
+    ]
+
+
+def take_up(
+    search: Search,
+    levels: list[int],
+    totals: Sums,
+    goals: list[str],
+    violations: Sequence[Found],
+    seconds: float,
+) -> None:
+    """Bring the counts and violations of ``search`` to those of one that was saved after ``seconds``."""
+    search.levels = list(levels)
+    search.distinct = sum(levels)
+    search.blocks.totals = Totals(**totals.model_dump())
+    search.blocks.goals.update(goals)
+    for found in violations:
+        search.violate(found.property, found.level, found.number, found.more)
+    search.spent = seconds
+
+
+def ask_again(
+    search: Search,
+    keys: Iterable[int],
+    digest: str,
+    width: int,
+    calls: int,
+    damaged: Callable[[str], Exception],
+) -> None:
+    """Restore the tables: ask the system the same questions ``keys`` in the same order.
+
+    ``digest``, ``width`` and ``calls`` are those of the tables that were saved. Raises what ``damaged`` makes
+    of a reason if the questions or the answers differ.
+    """
     tables = search.tables
     for state in initial_states(search.system):
         tables.encode(state)
     try:
-        for key in checkpoint.read_keys(saved):
+        for key in keys:
             tables.resolve(key)
     except SymmetryError:
         raise
     except (IndexError, ValueError):
-        raise checkpoint.damaged(checkpoint.folder / "keys", "is not what was written") from None
+        raise damaged("is not what was written") from None
     tables.settle()
-    if tables.digest(tables.sizes()) != saved.tables or tables.width != saved.width:
-        raise checkpoint.damaged(checkpoint.folder / "keys", "leads to other outcomes than before")
-    tables.calls = saved.calls
+    if tables.digest(tables.sizes()) != digest or tables.width != width:
+        raise damaged("leads to other outcomes than before")
+    tables.calls = calls

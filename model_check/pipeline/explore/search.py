@@ -7,24 +7,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from kraftcheck.engine.block import Blocks
-from kraftcheck.engine.checkpoint import Found, Sums
-from kraftcheck.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, explaining_a_full_disk
+from kraftcheck.engine.checkpoint import Sums
+from kraftcheck.engine.explorer import INTERRUPTED, LimitReached, Progress, Search, explore
 from kraftcheck.engine.frontier import Frontier
-from kraftcheck.engine.steps import initial_states
-from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, SymmetryError, System
-from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.resume import ask_again, found_of, take_up
+from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
 from kraftcheck.engine.visited import Visited
-from kraftcheck.pipeline.explore.in_driver import (
-    Trail,
-    fingerprints_table,
-    found_here,
-    level_here,
-    links_table,
-)
 from kraftcheck.pipeline.explore.level import OnSpark, Spent
+from kraftcheck.pipeline.explore.pieces import fingerprints_table, found_here, level_here, links_table
 from kraftcheck.pipeline.explore.store import FORMAT, Manifest, Store
-from kraftcheck.support.collector import without_collector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,45 +84,30 @@ def explore_on_spark(
     """
     if keep_going or checkpoint is not None:
         raise ValueError("exploration on Spark stops at the first violation and has its own checkpoints")
-    tables, visited = Tables(system), Visited()
-    reduced = partial_order and tables.symmetry.trivial
-    blocks = Blocks(tables, visited, max(1, threads), reduced=reduced)
     parts = options.parts or max(4, 2 * spark.sparkContext.defaultParallelism)
-    run = uuid.uuid4().hex
-    try:
-        store = Store(session_of(spark, parts), options.folder, run)
-        levels: list[int] = []
-        with explaining_a_full_disk(None), Trail(store, levels) as trail, without_collector():
-            search = Search(system, tables, visited, blocks, trail, limits, False, progress, levels=levels)
-            distributed = Distributed(search, store, trail, options, parts, run, reduced, spent or Spent())
-            limit = distributed.run()
-            result = search.result(limit)
-            if limit == INTERRUPTED:
-                raise Interrupted(result)
-            return result
-    finally:
-        blocks.close()
+
+    def run(search: Search) -> str | None:
+        name = uuid.uuid4().hex
+        store = Store(session_of(spark, parts), options.folder, name)
+        return Distributed(search, store, options, parts, name, spent or Spent()).run()
+
+    return explore(
+        system, threads=threads, limits=limits, partial_order=partial_order, progress=progress, run=run,
+        keep_fingerprints=True,
+    )  # fmt: skip
 
 
 class Distributed:
     """One exploration. ``search`` holds what was found, as for the engine."""
 
     def __init__(
-        self,
-        search: Search,
-        store: Store,
-        trail: Trail,
-        options: Options,
-        parts: int,
-        run: str,
-        reduced: bool,
-        spent: Spent,
+        self, search: Search, store: Store, options: Options, parts: int, run: str, spent: Spent
     ) -> None:
-        self.search, self.store, self.trail = search, store, trail
+        self.search, self.store = search, store
         self.options, self.spent = options, spent
         self.tables = search.tables
         self._parts, self._run = parts, run
-        self.on_spark = OnSpark(search, store, spent, run, reduced)
+        self.on_spark = OnSpark(search, store, spent, run)
         self._keys: list[tuple[int, int, int]] = []
         self._asked = 0
 
@@ -181,21 +157,24 @@ class Distributed:
 
     def _hand_over(self, frontier: Frontier) -> None:
         """Write what was found here."""
-        search, store, trail = self.search, self.store, self.trail
+        search, store, links = self.search, self.store, self.search.links
         level = len(search.levels) - 1
         create = store.spark.createDataFrame
-        trail.flush()
+        links.flush()
         self.spent.handed_over = level
         store.choose_parts(self._parts)
         store.new_visited()
-        store.write_links(create(links_table(trail, level)), level)
-        store.append_visited(create(fingerprints_table(found_here(trail, level + 1), level, store.parts)))
-        store.write_level(create(level_here(trail, frontier, level, store.parts)), level)
+        store.write_links(create(links_table(links, level)), level)
+        store.append_visited(create(fingerprints_table(found_here(links, level + 1), level, store.parts)))
+        store.write_level(create(level_here(links, frontier, level, store.parts)), level)
         search.visited = search.blocks.visited = Visited()
-        trail.handed_over = True
-        for path in trail.written():
+        links.elsewhere = self._link_of
+        for path in links.written():
             path.unlink()
         self._commit()
+
+    def _link_of(self, level: int, number: int) -> tuple[int, int]:
+        return self.store.link_of(level, number, self.search.levels[level])
 
     def _explore_on_spark(self) -> bool:
         """Explore one level on Spark; whether there is one after it."""
@@ -245,10 +224,7 @@ class Distributed:
                 visited=self.store.visited_sums,
                 totals=Sums(**asdict(search.blocks.totals)),
                 goals=sorted(search.blocks.goals),
-                violations=[
-                    Found(property=name, level=level, number=number, more=more)
-                    for name, (level, number, more) in search.origins.items()
-                ],
+                violations=found_of(search.origins),
                 calls=tables.calls,
                 seconds=search.elapsed(),
             )
@@ -256,37 +232,22 @@ class Distributed:
 
     def _take_up(self, manifest: Manifest) -> None:
         """Go on where ``manifest`` says."""
-        search, store, tables = self.search, self.store, self.tables
-        for state in initial_states(search.system):
-            tables.encode(state)
-        for entry in manifest.keys:
-            keys = store.read_keys(entry)
-            try:
-                for key in keys:
-                    tables.resolve(key)
-            except SymmetryError:
-                raise
-            except (IndexError, ValueError):
-                raise store.damaged(f"keys/{entry[0]:05d}", "is not what was written") from None
-        tables.settle()
-        if tables.digest(tables.sizes()) != manifest.tables or tables.width != manifest.width:
-            raise store.damaged("keys", "leads to other outcomes than before")
-        tables.calls = manifest.calls
-        self._keys, self._asked = list(manifest.keys), len(tables.resolved)
+        search, store = self.search, self.store
+        keys = (key for entry in manifest.keys for key in store.read_keys(entry))
+        ask_again(
+            search, keys, manifest.tables, manifest.width, manifest.calls,
+            lambda what: store.damaged("keys", what),
+        )  # fmt: skip
+        self._keys, self._asked = list(manifest.keys), len(self.tables.resolved)
         self.spent.taken_up = len(manifest.levels) - 1
         self.spent.handed_over = manifest.handed_over
         self.spent.states = manifest.on_spark
         store.take_up(manifest)
         store.spark.conf.set("spark.sql.shuffle.partitions", len(store.parts))
-        search.levels[:] = manifest.levels
-        search.distinct = sum(manifest.levels)
-        for name, value in manifest.totals.model_dump().items():
-            setattr(search.blocks.totals, name, value)
-        search.blocks.goals.update(manifest.goals)
-        self.trail.handed_over = True
-        for found in manifest.violations:
-            search.violate(found.property, found.level, found.number, found.more)
-        search.spent = manifest.seconds
+        search.links.elsewhere = self._link_of
+        take_up(
+            search, manifest.levels, manifest.totals, manifest.goals, manifest.violations, manifest.seconds
+        )
         if search.violations:
             # The run may have ended before the last level was judged.
             self.on_spark.expand(len(search.levels) - 1, steps=False)

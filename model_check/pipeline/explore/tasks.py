@@ -20,9 +20,9 @@ from kraftcheck.engine.block import NEVER, Batch
 from kraftcheck.engine.build import build
 from kraftcheck.engine.judge import UNKNOWN, judge
 from kraftcheck.pipeline.datasets import table
-from kraftcheck.pipeline.explore.cut import Cutter, part_of
 from kraftcheck.pipeline.explore.kernels import Candidates, are_known, split, unique
 from kraftcheck.pipeline.explore.mirror import Mirror, mirror_of
+from kraftcheck.pipeline.explore.pieces import Cutter, part_of, pieces_of
 from kraftcheck.support.sources import require_sources
 
 # What tasks give, besides levels. ``owner``: the part that owns the fingerprints, DRIVER for a note to the
@@ -30,8 +30,6 @@ from kraftcheck.support.sources import require_sources
 # the chunk is in, DRIVER for none; ``bits``: for each candidate of the chunk whether it is new.
 CANDIDATES = "owner int, chunk bigint, fingerprints binary"
 NEW = "owner int, part int, chunk bigint, new bigint, bits binary, fingerprints binary"
-#: Fingerprints of a value in the data set of those that were visited.
-MOST_FINGERPRINTS = 1 << 20
 #: How many rows with unknown steps a chunk asks about at a time, and among how many it chooses them.
 MOST_ASKED, MOST_LOOKED_AT = 2048, 16384
 #: The owner of the notes from a chunk to the driver.
@@ -271,9 +269,7 @@ def find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) ->
         part = keys[part_of(chunk, size, len(keys))]
         rows.append((owner, part, chunk, int(new.sum()), np.packbits(new).tobytes(), b""))
     found = fps[known.new.astype(bool)]
-    for begin in range(0, len(found), MOST_FINGERPRINTS):
-        piece = found[begin : begin + MOST_FINGERPRINTS]
-        rows.append((owner, DRIVER, UNSEEN, len(piece), b"", piece.tobytes()))
+    rows += [(owner, DRIVER, UNSEEN, len(piece), b"", piece.tobytes()) for piece in pieces_of(found)]
     return table(NEW, rows)
 
 
