@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import z3
@@ -52,6 +53,17 @@ class Structure:
     voters: tuple[tuple[int, ...], ...] = ()
 
 
+@lru_cache(maxsize=4)
+def _elements_of(
+    sizes: tuple[int, int, int, int], voter_sets: int
+) -> tuple[Mapping[z3.SortRef, Sequence[Term]], Domain, Grounding]:
+    """The elements with names, all elements, and the formulas over them: searches share what they ground."""
+    named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: voter_sets})
+    roles = tuple(Role.constructor(number)() for number in range(Role.num_constructors()))
+    elements: Domain = {**named, Role: roles}
+    return named, elements, Grounding(elements)
+
+
 class Search:
     """Looks for a state with few elements in which formulas hold.
 
@@ -67,10 +79,7 @@ class Search:
     ) -> None:
         self._system = system
         self._terms = tuple(terms)
-        named = domain(dict(zip((Replica, Quorum, Epoch, Offset), sizes, strict=True)) | {Voters: voter_sets})
-        roles = tuple(Role.constructor(number)() for number in range(Role.num_constructors()))
-        self._elements: Domain = {**named, Role: roles}
-        self._ground = Grounding(self._elements)
+        named, self._elements, self._ground = _elements_of(sizes, voter_sets)
         self._solver = z3.Solver()
         self._add_elements(named)
         self.state = system.state()
