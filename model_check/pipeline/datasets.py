@@ -124,7 +124,7 @@ def read(spark: SparkSession, dataset: Dataset, *paths: str, repair: str = REPAI
 def write_whole(
     spark: SparkSession, folder: str, work: Callable[[str], T], keep: Callable[[T], bool] = lambda _: True
 ) -> T:
-    """What ``work`` returns, which writes data sets into the folder that it is given.
+    """The result of ``work``, which writes data sets into the folder that it is given.
 
     That one becomes ``folder`` when it is complete and ``keep`` accepts the result; otherwise, also after a
     signal or an error, nothing of it stays. Raises InputError if ``folder`` is there already.
@@ -254,7 +254,7 @@ def require_sums(
 
 
 def _difference(found: Sum | None, wanted: Sum | None) -> str | None:
-    """What is wrong with a file whose sums are ``found``; ``None``: nothing."""
+    """The fault of a file whose sums are ``found``; ``None``: nothing."""
     if found is None:
         return "is missing"
     if wanted is None:

@@ -7,7 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from kraftcheck.cli.main import main
 from kraftcheck.engine.system import PathStep, Signal
+from kraftcheck.proof.refinement import command
 from kraftcheck.proof.refinement.expected import ALL, EXPECTED
 from kraftcheck.proof.refinement.run import Refinement, Work, check_refinement
 from kraftcheck.proof.refinement.transitions import OUTSIDE, on_all_paths, pass_over
@@ -154,9 +156,12 @@ def test_a_step_that_changes_another_replica_is_noticed(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_request_that_changes_on_its_way_is_outside_the_proof() -> None:
-    # The draft of KIP-996: who does not know pre-votes takes the request for one for a vote.
-    work = check_refinement(find("peer-without-pre-vote-by-flag"))
+def test_a_request_that_changes_on_its_way_is_outside_the_proof(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The draft of KIP-996: a replica without pre-votes takes the request for one for a vote."""
+    name = "peer-without-pre-vote-by-flag"
+    work = check_refinement(find(name))
     assert not work.refinement.holds
     assert work.refinement.passed.lacking == work.refinement.on_all_ways.lacking > 0
     told = dict(lines_of_lack(work, work.refinement.passed.lacks[0]))
@@ -167,6 +172,12 @@ def test_a_request_that_changes_on_its_way_is_outside_the_proof() -> None:
     broken = next(each for each in work.refinement.broken if each.conjunct.name == "VotesAreForCandidates")
     there = dict(lines_of_broken(work, broken))["there"]
     assert any(line.startswith("sent: 3 votes in epoch 1 for") for line in there)
+    monkeypatch.setattr(command, "check_refinement", lambda *_, **__: work)
+    assert main(["prove", "--refinement", name]) == 1
+    out = capsys.readouterr().out
+    assert "DOES NOT REFINE" in out and "VotesAreForCandidates fails in" in out
+    assert told["what fails"][0] in " ".join(out.split())
+    assert f"kraftcheck trace show {name} --path" in out
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ class Structures:
         return found
 
     def model(self, structure: Structure) -> z3.ModelRef:
-        """What Z3 takes ``structure`` for."""
+        """The model of Z3 that is ``structure``."""
         literals = []
         for symbol in self.system.symbols:
             for place in self.places(symbol):
@@ -107,7 +107,7 @@ class Structures:
         return self.quorums[number] if sort == Quorum else self.voters[number] if sort == Voters else number
 
     def own(self, structure: Structure, replica: int) -> ProofReplica:
-        """What ``structure`` says of one replica."""
+        """One replica of ``structure``."""
 
         def true_of(name: str) -> frozenset[Any]:
             symbol = next(each for each in self.system.symbols if each.name == name)
@@ -250,7 +250,7 @@ def test_an_action_changes_nothing_of_other_replicas(system: System) -> None:
 
 @each_system
 def test_history_only_grows(system: System) -> None:
-    """What no replica keeps stays true: otherwise the facts of a past could not be added up."""
+    """Facts that no replica keeps stay true: otherwise the facts of a past could not be added up."""
     state = system.state()
     for action in system.actions:
         _, step = action.step(state)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Spent:
-    """What a run did on Spark. ``states``: found there; ``passes``: how often a level was expanded, or a part
+    """The work on Spark. ``states``: found there; ``passes``: how often a level was expanded, or a part
     of it; ``handed_over``: the first level on Spark; ``taken_up``: the level where a run goes on.
     """
 
@@ -65,7 +65,7 @@ class OnSpark:
             delta.unpersist()
 
     def _job(self) -> Job:
-        """What tasks need, with the tables as they are now."""
+        """The input of tasks, with the tables as they are now."""
         if self._appended.any:
             self._deltas.append(self.store.spark.sparkContext.broadcast(self._appended.take()))
         permutations = len(self.tables.symmetry.permutations)

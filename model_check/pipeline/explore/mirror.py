@@ -26,7 +26,7 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What was appended to the tables: rows of columns, entries of the maps. ``sets``, ``changes``: how many
+    """Additions to the tables: rows of columns, entries of the maps. ``sets``, ``changes``: how many
     sets of names there are now, and room for how many changes a kernel needs. ``fixed``: what never changes.
     """
 
@@ -39,7 +39,7 @@ class Delta:
 
 
 class Appended:
-    """What was appended to tables since the last time."""
+    """The additions to tables since the last time."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -59,7 +59,7 @@ class Appended:
         )
 
     def take(self) -> Delta:
-        """What was appended."""
+        """The additions since the last time."""
         tables = self._tables
         columns = {}
         for name, column in vars(tables.columns).items():

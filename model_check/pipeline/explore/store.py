@@ -53,7 +53,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Manifest(Summed):
-    """What was known when the last of ``levels`` was complete.
+    """The state of a run when the last of ``levels`` was complete.
 
     ``made_for``: what the run is for. ``parts``: the values of the column ``part``. ``width``: columns of a
     row. ``handed_over``: the first level in ``levels/``; those before it are in ``links``. ``on_spark``:
@@ -261,7 +261,7 @@ class Store:
         return level, len(keys), zlib.crc32(content)
 
     def read_keys(self, entry: tuple[int, int, int]) -> list[int]:
-        """What was asked for a level."""
+        """The questions to the system that a level led to."""
         level, count, checksum = entry
         content = self.files.read(f"keys/{level:05d}")
         if len(content) != 8 * count or zlib.crc32(content) != checksum:
@@ -286,7 +286,7 @@ class Store:
             )
 
     def commit(self, manifest: Manifest) -> None:
-        """What ``manifest`` says is complete. Raises InputError where another run took the folder."""
+        """From now on ``manifest`` describes the run. Raises InputError where another run took the folder."""
         self._require_own()
         level = len(manifest.levels) - 1
         self.files.write(f"complete/{level:05d}.json", manifest.text().encode())
@@ -332,7 +332,7 @@ class Store:
 
 
 def repair(folder: str) -> str:
-    """What to do about the run in ``folder`` where a file is not as it was written."""
+    """The remedy for the run in ``folder`` where a file is not as it was written."""
     return f"the run is damaged: remove {folder} to begin anew"
 
 

@@ -1,4 +1,4 @@
-"""What executors do with states: expand them, tell which successors are new, build these.
+"""The work of executors: to expand states, find which successors are new, and build these.
 
 Arrow tables come in and go out; what a task needs besides travels in :class:`Job`. Every function gives the
 same for the same states, whatever the process that runs it knows already: newer tables only have more in
@@ -41,7 +41,7 @@ UNSEEN, CANDIDATES_READ, VISITED_READ = -1, -2, -3
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What tasks of a level need.
+    """The input of the tasks of a level.
 
     ``run``: which tables; ``deltas``: broadcast variables with them; ``width``: columns of a row;
     ``permutations``: fingerprints of a row; ``keys``: what the column ``part`` holds for each part;
@@ -65,7 +65,7 @@ class Job:
 
 @dataclass(slots=True)
 class Note:
-    """What a chunk of ``states``, the first of which has number ``first`` in its level, tells the driver.
+    """The report on a chunk of ``states``, the first of which has number ``first`` in its level.
 
     ``broken``: by invariant (its number) the first state that breaks it; ``unjudged``: (number, row,
     invariant) of states without a verdict, one for each; ``asked``, ``asked_fps``: rows with unknown steps,

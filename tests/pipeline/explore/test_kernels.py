@@ -1,4 +1,4 @@
-"""What executors do by themselves: duplicates, visited states, cutting, and tables like the driver's."""
+"""The work of executors by themselves: duplicates, visited states, cutting, and tables like the driver's."""
 
 from __future__ import annotations
 

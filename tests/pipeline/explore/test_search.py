@@ -97,7 +97,7 @@ def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> N
 def test_large_levels_are_handed_over_and_computed_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What Spark keeps for a level is there until the last thing is written."""
+    """Spark keeps the data of a level until the last of it is written."""
     kept: dict[str, list[set[int]]] = {"write_level": [], "append_visited": []}
 
     def noting(name: str, inner: Callable[..., None]) -> Callable[..., None]:
