@@ -198,7 +198,12 @@ def sums_of(spark: SparkSession, paths: Sequence[str]) -> dict[str, Sum]:
 
 def seal(spark: SparkSession, dataset: Dataset, folder: str) -> None:
     """Write the sums of the files in ``folder``, which is complete, next to them."""
-    found = {path.rpartition("/")[2]: each for path, each in sums_of(spark, [folder]).items()}
+    write_sums(spark, dataset, folder, sums_of(spark, [folder]))
+
+
+def write_sums(spark: SparkSession, dataset: Dataset, folder: str, sums: Mapping[str, Sum]) -> None:
+    """Write ``sums``, by path those of the files in ``folder``, next to these."""
+    found = {path.rpartition("/")[2]: each for path, each in sums.items()}
     content = Seal(dataset=dataset.name, version=dataset.version, files=found).text().encode()
     Files(spark, folder, "name another folder").write(SUMS, content)
 

@@ -208,6 +208,7 @@ class Distributed:
         """The last level is complete, and in the folder."""
         search, tables = self.search, self.tables
         level = len(search.levels) - 1
+        self.store.add_sums(level)
         self._keys.append(self.store.write_keys(level, tables.resolved[self._asked :]))
         self._asked = len(tables.resolved)
         self.store.commit(

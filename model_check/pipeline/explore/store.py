@@ -23,9 +23,9 @@ from kraftcheck.pipeline.datasets import (
     read,
     require_sealed,
     require_sums,
-    seal,
     sums_of,
     write,
+    write_sums,
 )
 from kraftcheck.pipeline.files import Files
 from kraftcheck.support.errors import InputError
@@ -132,11 +132,7 @@ class Store:
         self.files.remove(folder)
         self._create(f"level_{level}", LEVELS, folder)
         self._append(data, f"level_{level}", LEVELS)
-        self._seal(folder)
         self._whole.add(level)
-
-    def _seal(self, folder: str) -> None:
-        seal(self.spark, LEVELS, self.files.path(folder))
 
     def _require_level(self, level: int) -> None:
         """Raise InputError unless the files of a level are those that were written."""
@@ -202,14 +198,20 @@ class Store:
         """Append fingerprints."""
         self._require_own()
         self._append(data, "visited", VISITED)
-        self._add_sums()
 
-    def _add_sums(self) -> None:
-        """Note the sums of the files of the visited set that were written since the last time."""
+    def add_sums(self, level: int) -> None:
+        """Note the sums of the files of ``level`` and of the visited set that were written with it."""
+        folder = self.files.path(f"levels/{level:05d}")
         names = [name for name in self.files.names("visited") if name.endswith(".parquet")]
         new = [self.files.path(f"visited/{name}") for name in names if name not in self.visited_sums]
-        for path, each in sums_of(self.spark, new).items():
-            self.visited_sums[path.rpartition("/")[2]] = each
+        of_level = {}
+        for path, each in sums_of(self.spark, [folder, *new]).items():
+            place, _, name = path.rpartition("/")
+            if place.endswith("/visited"):
+                self.visited_sums[name] = each
+            else:
+                of_level[path] = each
+        write_sums(self.spark, LEVELS, folder, of_level)
 
     def visited(self, level: int) -> DataFrame:
         """The fingerprints of all levels up to ``level``, in buckets."""
