@@ -266,4 +266,3 @@ def test_without_a_mutant_the_reference_refines_the_proved_system(scenario: str)
 
 def test_no_scenario_is_named_twice() -> None:
     assert len(set(ALL)) == len(ALL) >= 8
-    assert dataclasses.is_dataclass(Refinement)
