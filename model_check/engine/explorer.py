@@ -316,6 +316,8 @@ def explore(
     on_states: Callable[[Batch], None] | None = None,
     tables: Tables | None = None,
     representatives: Callable[[Batch, Visited], Batch] | None = None,
+    run: Callable[[Search], str | None] = Search.run,
+    keep_fingerprints: bool = False,
 ) -> Exploration:
     """Explore all states of ``system`` within ``limits``.
 
@@ -327,7 +329,10 @@ def explore(
     :mod:`kraftcheck.engine.expand`), unless every step of every state is needed, which is the case with
     ``keep_going``, ``on_candidates`` or symmetry. ``on_candidates``, ``on_states``, ``tables`` and
     ``representatives`` are for parts of the engine that collect the graph; the last one needs a single
-    thread, as it adds to the tables. Counts, levels, violations and paths do not depend on ``threads``.
+    thread, as it adds to the tables. ``run``: does the search, and returns the limit that ended it;
+    ``keep_fingerprints``: for one that needs those of all levels. Counts, levels, violations and paths do not
+    depend on ``threads``.
+
     Raises :class:`Interrupted` on Ctrl-C, ``ValueError`` for a system that contradicts itself (see
     :func:`initial_states`), CheckpointError for a checkpoint that cannot be used, DiskError where the disk is
     full, and MemoryError.
@@ -340,17 +345,15 @@ def explore(
         tables, visited, max(1, threads), filtered=on_candidates is None, reduced=partial_order and not whole
     )
     folder = None if checkpoint is None else checkpoint.folder
+    keep_fingerprints = keep_fingerprints or checkpoint is not None
     try:
-        with (
-            explaining_a_full_disk(folder),
-            Links(folder, fingerprints=checkpoint is not None) as links,
-        ):
+        with explaining_a_full_disk(folder), Links(folder, fingerprints=keep_fingerprints) as links:
             search = Search(
                 system, tables, visited, blocks, links, limits, keep_going,
                 progress, on_candidates, on_states, checkpoint, representatives,
             )  # fmt: skip
             with without_collector():
-                limit = search.run()
+                limit = run(search)
             if checkpoint is not None and limit is None:
                 checkpoint.remove()
             result = search.result(limit)

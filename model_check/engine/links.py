@@ -9,6 +9,7 @@ fingerprints, 8 bytes each: together with the last level's rows they suffice to 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -51,6 +52,8 @@ class Links:
         self.folder = Path(self._temporary.name if self._temporary else str(folder))
         self.folder.mkdir(parents=True, exist_ok=True)
         self._paths = [self.links_of, self.fingerprints_of] if fingerprints else [self.links_of]
+        #: Gives the links of states instead of the files, once they are kept in another place.
+        self.elsewhere: Callable[[int, int], tuple[int, int]] | None = None
         self._closed: list[tuple[int, int]] = []
         #: The files of the current level.
         self._open: list[AppendedFile] = []
@@ -120,6 +123,8 @@ class Links:
 
     def link_of(self, level: int, number: int) -> tuple[int, int]:
         """(number in the level before, step) of state ``number`` of ``level``."""
+        if self.elsewhere is not None:
+            return self.elsewhere(level, number)
         self.flush()
         with self.links_of(level).open("rb") as file:
             file.seek(8 * number)

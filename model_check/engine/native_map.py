@@ -49,6 +49,14 @@ def store(pairs: NDArray[np.int64], key: int, value: int) -> None:
 
 
 @compiled
+def store_all(pairs: NDArray[np.int64], keys: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+    """Set all ``keys``, which are not 0, to ``values``; the caller leaves room."""
+    for i in range(keys.shape[0]):
+        if keys[i] != 0:
+            store(pairs, keys[i], values[i])
+
+
+@compiled
 def look_up(pairs: NDArray[np.int64], key: int) -> Any:
     """:func:`find` for Python: a kernel of its own is kept on disk, a part of one is not."""
     return find(pairs, key)
@@ -82,10 +90,21 @@ class NativeMap:
 
     def put(self, key: int, value: int) -> None:
         """Set a key that is not in the map yet. ``key`` is positive, ``value`` not negative."""
-        if 2 * (self.count + 1) > len(self.pairs):
-            old = self.pairs[self.pairs[:, 0] != 0]
-            self.pairs = np.zeros((2 * len(self.pairs), 2), np.int64)
-            for kept, its in old.tolist():
-                store(self.pairs, kept, its)
+        self._make_room(1)
         store(self.pairs, key, value)
         self.count += 1
+
+    def put_all(self, keys: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+        """The same for many keys."""
+        self._make_room(len(keys))
+        store_all(self.pairs, keys, values)
+        self.count += len(keys)
+
+    def _make_room(self, more: int) -> None:
+        slots = len(self.pairs)
+        while 2 * (self.count + more) > slots:
+            slots *= 2
+        if slots > len(self.pairs):
+            keys, values = np.ascontiguousarray(self.pairs.T)
+            self.pairs = np.zeros((slots, 2), np.int64)
+            store_all(self.pairs, keys, values)

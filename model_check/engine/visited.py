@@ -22,15 +22,13 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.jit import compiled, inlined
 
-SHARD_BITS = 6
-SHARDS = 1 << SHARD_BITS
+SHARDS = 64
 MAX_LOAD = 0.8
 GROWTH = 1.25
 SMALLEST = 512
 BATCH = 64
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_SHIFT = np.uint64(64 - SHARD_BITS)
 _HUGE = 4 << 20
 
 
@@ -124,19 +122,22 @@ def partition(
     starts: NDArray[np.int64],
 ) -> None:
     """Sort ``fps`` by shard, stably: shard s is ``sorted_fps[starts[s]:starts[s + 1]]``, and so ``order``
-    has their indices in ``fps``."""
+    has their indices in ``fps``. There is one shard less than ``starts`` has places; the top bits of a
+    fingerprint name its shard.
+    """
+    shards = starts.shape[0] - 1
     starts[:] = 0
     for fp in fps:
-        starts[np.int64(fp >> _SHIFT) + 1] += 1
-    for shard in range(SHARDS):
+        starts[np.int64(((fp >> _HALF) * np.uint64(shards)) >> _HALF) + 1] += 1
+    for shard in range(shards):
         starts[shard + 1] += starts[shard]
     for i in range(fps.shape[0]):
-        home = np.int64(fps[i] >> _SHIFT)
+        home = np.int64(((fps[i] >> _HALF) * np.uint64(shards)) >> _HALF)
         order[starts[home]] = i
         sorted_fps[starts[home]] = fps[i]
         starts[home] += 1
     # Every start has moved to the next one's place.
-    for shard in range(SHARDS, 0, -1):
+    for shard in range(shards, 0, -1):
         starts[shard] = starts[shard - 1]
     starts[0] = 0
 

@@ -121,7 +121,7 @@ def read(spark: SparkSession, dataset: Dataset, *paths: str, repair: str = REPAI
 def write_whole(
     spark: SparkSession, folder: str, work: Callable[[str], T], keep: Callable[[T], bool] = lambda _: True
 ) -> T:
-    """What ``work`` returns, which writes data sets into the folder that it is given.
+    """The result of ``work``, which writes data sets into the folder that it is given.
 
     That one becomes ``folder`` when it is complete and ``keep`` accepts the result; otherwise, also after a
     signal or an error, nothing of it stays. Raises InputError if ``folder`` is there already.
@@ -195,7 +195,12 @@ def sums_of(spark: SparkSession, paths: Sequence[str]) -> dict[str, Sum]:
 
 def seal(spark: SparkSession, dataset: Dataset, folder: str) -> None:
     """Write the sums of the files in ``folder``, which is complete, next to them."""
-    found = {path.rpartition("/")[2]: each for path, each in sums_of(spark, [folder]).items()}
+    write_sums(spark, dataset, folder, sums_of(spark, [folder]))
+
+
+def write_sums(spark: SparkSession, dataset: Dataset, folder: str, sums: Mapping[str, Sum]) -> None:
+    """Write ``sums``, by path those of the files in ``folder``, next to these."""
+    found = {path.rpartition("/")[2]: each for path, each in sums.items()}
     content = Seal(dataset=dataset.name, version=dataset.version, files=found).text().encode()
     Files(spark, folder, "name another folder").write(SUMS, content)
 
@@ -251,7 +256,7 @@ def require_sums(
 
 
 def _difference(found: Sum | None, wanted: Sum | None) -> str | None:
-    """What is wrong with a file whose sums are ``found``; ``None``: nothing."""
+    """The fault of a file whose sums are ``found``; ``None``: nothing."""
     if found is None:
         return "is missing"
     if wanted is None:

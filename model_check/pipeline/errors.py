@@ -50,7 +50,7 @@ def in_a_sentence() -> Iterator[None]:
 
 
 def sentence(error: BaseException) -> str:
-    """What went wrong; for an InputError of a task its own text."""
+    """The reason of an error; for an InputError of a task its own text."""
     from py4j.protocol import Py4JNetworkError
 
     if isinstance(error, Py4JNetworkError):

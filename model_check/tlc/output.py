@@ -31,7 +31,7 @@ _LONGEST_ERROR = 2_000
 
 @dataclass(slots=True)
 class Said:
-    """What TLC has reported so far.
+    """The reports of TLC so far.
 
     generated: states generated, initial ones included; distinct: different ones; left: those not looked at;
     depth: levels of the complete search, that of the initial states included; violated: the invariant that

@@ -180,7 +180,7 @@ class StateReader:
         block: list[str] = []
         number = 0
         for line in lines:
-            if _HEAD.fullmatch(line):
+            if line.startswith("State ") and _HEAD.fullmatch(line):
                 if number:
                     yield self._numbered(number, block)
                 number, block = number + 1, []

@@ -28,7 +28,7 @@ _ENDED_BY_SIGNAL = frozenset(128 + number for number in signals.ENDING)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What TLC is to check: modules by file name, the one it begins with, and the configuration.
+    """The input of TLC: modules by file name, the one it begins with, and the configuration.
 
     dump: whether it writes all distinct states (the file ``DUMP`` in the folder of the run). small: whether
     it is over so soon that the JVM should not spend time on its optimizing compiler.

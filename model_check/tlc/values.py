@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, Union
 
 from kraftcheck.engine.system import GlobalState
@@ -22,20 +23,32 @@ class Model:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Set:
     """A set; ``members`` are in the order of their texts, each once. Made by :func:`set_of`."""
 
     members: tuple[Value, ...]
 
+    @cached_property
+    def text(self) -> str:
+        """The set in TLA+: written once, as parts of states occur in many states."""
+        return f"{{{', '.join(map(text, self.members))}}}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Function:
     """A function that is no sequence; ``pairs`` are in the order of the texts of their arguments. Made by
     :func:`function`.
     """
 
     pairs: tuple[tuple[Value, Value], ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The function in TLA+, a record where all arguments can be written as fields; written once."""
+        if all(isinstance(key, str) and key.isidentifier() for key, _ in self.pairs):
+            return f"[{', '.join(f'{key} |-> {text(each)}' for key, each in self.pairs)}]"
+        return f"({' @@ '.join(f'{text(key)} :> {text(each)}' for key, each in self.pairs)})"
 
 
 #: Booleans, integers, strings, model values, sequences, sets, functions.
@@ -124,18 +137,10 @@ def text(value: Value) -> str:
         return value.name
     if isinstance(value, tuple):
         return f"<<{', '.join(map(text, value))}>>"
-    if isinstance(value, Set):
-        return f"{{{', '.join(map(text, value.members))}}}"
-    if is_record(value):
-        return f"[{', '.join(f'{key} |-> {text(each)}' for key, each in value.pairs)}]"
-    return f"({' @@ '.join(f'{text(key)} :> {text(each)}' for key, each in value.pairs)})"
+    return value.text
 
 
-def is_record(value: Function) -> bool:
-    """Whether all arguments are strings that can be written as fields."""
-    return all(isinstance(key, str) and key.isidentifier() for key, _ in value.pairs)
-
-
+@lru_cache(10_000)
 def quoted(value: str) -> str:
     """A string in TLA+."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')

@@ -17,7 +17,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("pyarrow") else ["explore/*
 SETTINGS = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.enabled": "false",

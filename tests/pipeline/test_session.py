@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,6 +42,7 @@ STAGE = (
     "\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)\n\nDriver stacktrace:"
 )
 CAUSED = "it failed\n\tat x.Y\nCaused by: a.B: no\nCaused by: java.lang.OutOfMemoryError: Java heap space"
+YARN = "When running with master 'yarn' either HADOOP_CONF_DIR or YARN_CONF_DIR must be set"
 
 
 @pytest.mark.spark
@@ -74,6 +75,7 @@ def test_an_error_is_one_sentence(text: str, said: str) -> None:
         (['Exception in thread "main" a.b.SparkException: no such master at all'], "no such master at all"),
         (["WARNING: incubator", "", "Too small maximum heap"], "Too small maximum heap"),
         (["10:00:00 ERROR Backend: It was killed. Reason: no master"], "It was killed. Reason: no master"),
+        ([f'Exception in thread "main" a.b.SparkException: {YARN}'], YARN),
     ],
 )
 def test_why_spark_does_not_start(printed: list[str], why: str) -> None:
@@ -175,7 +177,7 @@ def test_workers_of_a_local_session_have_no_archives(spark: Any) -> None:
 
 @contextmanager
 def _command(*words: str, mark: str = "") -> Iterator[subprocess.Popen[str]]:
-    quick = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"
+    quick = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     settings = [f"--conf={each}" for each in (quick, "spark.ui.enabled=false", "spark.driver.host=127.0.0.1")]
     kept = {name: value for name, value in os.environ.items() if "_CONF_DIR" not in name}
     with subprocess.Popen(
@@ -193,29 +195,34 @@ def _command(*words: str, mark: str = "") -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_session_that_cannot_be_had(tmp_path: Path) -> None:
-    """All start at once: most of the time they wait."""
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--master local[1] --conf spark.driver.memory=much", "Invalid maximum heap size"),
+        ("--master local[1] --conf spark.pyspark.python=/none", "No such file or directory"),
+        pytest.param("--master yarn", "HADOOP_CONF_DIR", marks=pytest.mark.nightly),
+        pytest.param(
+            "--master local[1] --conf spark.serializer=no.Such",
+            "ClassNotFoundException: no.Such",
+            marks=pytest.mark.nightly,
+        ),
+    ],
+)
+def test_a_session_that_cannot_be_had(tmp_path: Path, options: str, sentence: str) -> None:
     campaign = ("campaign", "--scenario", "single-voter", "--results", str(tmp_path / "results"))
-    said = {
-        ("--master", "yarn"): "either HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
-        ("--master", "local[1]", "--conf", "spark.driver.memory=much"): "Invalid maximum heap size",
-        ("--master", "local[1]", "--conf", "spark.serializer=no.Such"): "ClassNotFoundException: no.Such",
-        ("--master", "local[1]", "--conf", "spark.pyspark.python=/none"): "No such file or directory",
-    }
-    with ExitStack() as stack:
-        running = [(stack.enter_context(_command(*campaign, *options)), said[options]) for options in said]
-        for process, sentence in running:
-            out, err = process.communicate(timeout=240)
-            assert (process.returncode, out) == (2, "")
-            assert sentence in err and err.startswith("kraftcheck: ") and err.count("\n") == 1
+    with _command(*campaign, *options.split()) as process:
+        out, err = process.communicate(timeout=240)
+    assert (process.returncode, out) == (2, "")
+    assert sentence in err and err.startswith("kraftcheck: ") and err.count("\n") == 1
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 def test_ctrl_c_in_the_middle(tmp_path: Path) -> None:
     results = tmp_path / "results"
-    with _command("campaign", "variants", "--results", str(results), "--master", "local[2]") as process:
-        # The plan is complete; the first cells begin.
+    large = ("campaign", "--scenario", "bench-three-voters")
+    with _command(*large, "--results", str(results), "--master", "local[2]") as process:
+        # The plan is complete; the only cell begins.
         while not any(results.glob("plans/[0-9]*")) and process.poll() is None:
             time.sleep(0.5)
         time.sleep(2)
@@ -223,7 +230,7 @@ def test_ctrl_c_in_the_middle(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 3 and out == ""
-    assert err.splitlines()[0].endswith("of which 0 are finished")
+    assert err.splitlines()[0] == "1 cells, of which 0 are finished"
     assert err.splitlines()[1:] == ["kraftcheck: interrupted."]
 
 

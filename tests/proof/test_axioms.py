@@ -1,4 +1,4 @@
-"""What the proofs suppose is listed, proved, and true of the things that the symbols stand for."""
+"""The axioms are listed, proved, and true of the things that the symbols stand for."""
 
 from itertools import chain, combinations
 from pathlib import Path

@@ -33,16 +33,6 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["lacking"] == found["lacking_on_some_way"] == 0 and found["outside"] == {}
 
 
-@pytest.mark.slow
-def test_a_violation_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", "--refinement", "peer-without-pre-vote-by-flag"]) == 1
-    out = capsys.readouterr().out
-    assert "DOES NOT REFINE" in out
-    assert "grant-vote: the request was sent; is missing: sent: vote request of" in " ".join(out.split())
-    assert "VotesAreForCandidates fails in" in out
-    assert "kraftcheck trace show peer-without-pre-vote-by-flag --path" in out
-
-
 @pytest.mark.parametrize("arguments", [["nothing"], ["snapshot-beside-log"], ["--mutants", "nothing"]])
 def test_bad_input(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--refinement", *arguments]) == 2

@@ -1,16 +1,18 @@
-"""What the checker explores of the reference is what the proof is about, and every conjunct holds there."""
+"""Every explored transition of the reference is one of the proved system, and every conjunct holds there."""
 
 import dataclasses
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
 
+from kraftcheck.cli.main import main
 from kraftcheck.engine.system import PathStep, Signal
+from kraftcheck.proof.refinement import command
 from kraftcheck.proof.refinement.expected import ALL, EXPECTED
-from kraftcheck.proof.refinement.judgement import OUTSIDE
-from kraftcheck.proof.refinement.passes import all_ways, pass_over
 from kraftcheck.proof.refinement.run import Refinement, Work, check_refinement
+from kraftcheck.proof.refinement.transitions import OUTSIDE, on_all_paths, pass_over
 from kraftcheck.proof.refinement.violations import again, lines_of_broken, lines_of_lack, lines_of_state
 from kraftcheck.proof.refinement.worker import Mutants
 from kraftcheck.proof.system import CHANGING_VOTERS
@@ -28,7 +30,9 @@ from kraftcheck.systems.scenario import find
 CLEAN = ("parity-crash", "parity-before-kip-996", "parity-leader-removes-itself", "two-voters-restart")
 
 
+@cache
 def judged(name: str) -> Refinement:
+    """The result for a scenario that refines the proved system."""
     found = check_refinement(find(name)).refinement
     assert found.holds
     return found
@@ -152,9 +156,12 @@ def test_a_step_that_changes_another_replica_is_noticed(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_request_that_changes_on_its_way_is_outside_the_proof() -> None:
-    # The draft of KIP-996: who does not know pre-votes takes the request for one for a vote.
-    work = check_refinement(find("peer-without-pre-vote-by-flag"))
+def test_a_request_that_changes_on_its_way_is_outside_the_proof(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The draft of KIP-996: a replica without pre-votes takes the request for one for a vote."""
+    name = "peer-without-pre-vote-by-flag"
+    work = check_refinement(find(name))
     assert not work.refinement.holds
     assert work.refinement.passed.lacking == work.refinement.on_all_ways.lacking > 0
     told = dict(lines_of_lack(work, work.refinement.passed.lacks[0]))
@@ -165,6 +172,12 @@ def test_a_request_that_changes_on_its_way_is_outside_the_proof() -> None:
     broken = next(each for each in work.refinement.broken if each.conjunct.name == "VotesAreForCandidates")
     there = dict(lines_of_broken(work, broken))["there"]
     assert any(line.startswith("sent: 3 votes in epoch 1 for") for line in there)
+    monkeypatch.setattr(command, "check_refinement", lambda *_, **__: work)
+    assert main(["prove", "--refinement", name]) == 1
+    out = capsys.readouterr().out
+    assert "DOES NOT REFINE" in out and "VotesAreForCandidates fails in" in out
+    assert told["what fails"][0] in " ".join(out.split())
+    assert f"kraftcheck trace show {name} --path" in out
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +187,7 @@ def small() -> Work:
 
 def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
     """Without the facts of one kind, the transitions that need them are outside the proof."""
-    always, ever = all_ways(small.explored, small.judged, small.refinement.beginning.facts)
+    always, ever = on_all_paths(small.explored, small.judged, small.refinement.beginning.facts)
     for symbol in ("votes", "stands", "claimed", "record", "committed", "counted", "set_of"):
         lost = small.judged.facts.row(fact for fact in small.judged.facts.numbers if fact[0] == symbol)
         assert pass_over(small.explored, small.judged, always & ~lost, ever).lacking > 0, symbol
@@ -197,8 +210,8 @@ def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
         assert any(each.startswith(f"the actions leave {name}") for each in problems)
 
 
-def test_what_holds_on_every_way_holds_on_the_shortest(small: Work) -> None:
-    always, ever = all_ways(small.explored, small.judged, small.refinement.beginning.facts)
+def test_facts_on_every_path_are_facts_on_the_shortest(small: Work) -> None:
+    always, ever = on_all_paths(small.explored, small.judged, small.refinement.beginning.facts)
     assert not np.any(always & ~small.pasts) and not np.any(small.pasts & ~ever)
     assert np.any(always != ever)
     assert OUTSIDE not in small.refinement.beginning.facts
@@ -210,7 +223,7 @@ def test_a_state_is_shown_with_its_past(small: Work) -> None:
     assert [line.split(":")[0] for line in lines[:2]] == ["replica 1", "replica 2"]
     assert any("committed to" in line for line in lines)
     assert again(small, 0).endswith("--path none")
-    assert len(again(small, last).split()[-1].split(",")) == len(small.explored.way(last))
+    assert len(again(small, last).split()[-1].split(",")) == len(small.explored.path_to(last))
 
 
 @pytest.mark.parametrize("name", ["snapshot-beside-log", "disk-loss-dynamic"])
@@ -253,4 +266,3 @@ def test_without_a_mutant_the_reference_refines_the_proved_system(scenario: str)
 
 def test_no_scenario_is_named_twice() -> None:
     assert len(set(ALL)) == len(ALL) >= 8
-    assert dataclasses.is_dataclass(Refinement)

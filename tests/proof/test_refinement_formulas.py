@@ -10,9 +10,9 @@ import pytest
 import z3
 
 from kraftcheck.proof.logic import Action, Symbol, System
-from kraftcheck.proof.refinement.beginning import first_facts
+from kraftcheck.proof.refinement.abstraction import SYMBOLS, ProofReplica
 from kraftcheck.proof.refinement.formulas import Domain, compile_conjunct, compile_guard, compile_update
-from kraftcheck.proof.refinement.own import SYMBOLS, Own
+from kraftcheck.proof.refinement.initial_state import first_facts
 from kraftcheck.proof.structures import VOTER_SETS, Search
 from kraftcheck.proof.system import CHANGING_VOTERS, SYSTEMS
 from kraftcheck.proof.vocabulary import (
@@ -78,7 +78,7 @@ class Structures:
         return found
 
     def model(self, structure: Structure) -> z3.ModelRef:
-        """What Z3 takes ``structure`` for."""
+        """The model of Z3 that is ``structure``."""
         literals = []
         for symbol in self.system.symbols:
             for place in self.places(symbol):
@@ -106,8 +106,8 @@ class Structures:
             return self.domain.roles[number]
         return self.quorums[number] if sort == Quorum else self.voters[number] if sort == Voters else number
 
-    def own(self, structure: Structure, replica: int) -> Own:
-        """What ``structure`` says of one replica."""
+    def own(self, structure: Structure, replica: int) -> ProofReplica:
+        """One replica of ``structure``."""
 
         def true_of(name: str) -> frozenset[Any]:
             symbol = next(each for each in self.system.symbols if each.name == name)
@@ -115,7 +115,7 @@ class Structures:
             held = [place for place in places if structure[name, replica, *place]]
             return frozenset(place if len(place) > 1 else place[0] for place in held)
 
-        return Own(
+        return ProofReplica(
             structure["epoch", replica],
             self.domain.roles[structure["role", replica]],
             true_of("voted"),
@@ -220,7 +220,7 @@ def test_runs_begin_where_the_proof_begins(system: System) -> None:
         for fact in facts:
             if fact[0] == symbol.name and symbol.result is None:
                 values[symbol.name][(0, *fact[1:])] = True
-    own = Own()
+    own = ProofReplica()
     assert (own.epoch, own.voted | own.leader | own.unflushed, own.fetching) == (0, frozenset(), False)
     values["role"][:] = domain.roles.index(own.role)
     for replica in range(REPLICAS):
@@ -250,7 +250,7 @@ def test_an_action_changes_nothing_of_other_replicas(system: System) -> None:
 
 @each_system
 def test_history_only_grows(system: System) -> None:
-    """What no replica keeps stays true: otherwise the facts of a past could not be added up."""
+    """Facts that no replica keeps stay true: otherwise the facts of a past could not be added up."""
     state = system.state()
     for action in system.actions:
         _, step = action.step(state)

@@ -1,4 +1,4 @@
-"""What TLC says, from texts that it said, and from texts that nobody says."""
+"""Reports of TLC, from recorded and from damaged texts."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,7 @@ VIOLATED = "finding-restart-as-candidate"
 VIOLATED_OF_BROKERS = "brokers-timeouts-drift"
 
 
+@cache
 def counterexample(name: str = VIOLATED) -> Trace:
     return check(find(name)).traces()[0]
 

@@ -17,7 +17,7 @@ SETTINGS = "INIT Init\nNEXT Next\nCONSTANTS\n    None = None\n    Most = 3\nINVA
 
 
 def search(invariant: str, module: str = TOY) -> tuple[Ran, list[State]]:
-    """What TLC says of the toy, and the states that it dumps."""
+    """The reports of TLC on the toy, and the states that it dumps."""
     with workplace() as folder:
         job = Job({"Toy.tla": module}, "Toy", SETTINGS + invariant, dump=True)
         done = run(tools(), job, folder)

@@ -13,7 +13,7 @@ from kraftcheck.proof import report
 from kraftcheck.proof import run as proofs
 from kraftcheck.proof.logic import System
 from kraftcheck.proof.mutants import Mutant, refute
-from kraftcheck.proof.refinement import terminal
+from kraftcheck.proof.refinement import command
 from kraftcheck.proof.solve import MINIMISING, Induction, Result, Verdict
 from kraftcheck.proof.system import SYSTEMS
 from kraftcheck.support.arguments import positive
@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for a name that means nothing."""
     if arguments.refinement:
-        judge = terminal.run_mutants if arguments.mutants else terminal.run
+        judge = command.run_mutants if arguments.mutants else command.run
         return judge(arguments.names, only_list=arguments.list, as_json=arguments.json)
     return _run_mutants(arguments) if arguments.mutants else _run(arguments)
 
@@ -119,8 +119,7 @@ def _print_total(out: Console, results: Sequence[Result], unchanged: int) -> Non
     proved = sum(result.verdict is Verdict.PROVED for result in results)
     text = f"{proved} of {len(results)} proved in {seconds:.1f} s"
     if unchanged:
-        what = "1 conjunct speaks" if unchanged == 1 else f"{unchanged} conjuncts speak"
-        text += f"; {what} of nothing that an action changes, and nothing is to be proved there"
+        text += f"; {unchanged} more need no proof: the action changes nothing that the conjunct is about"
     say(out, text)
 
 

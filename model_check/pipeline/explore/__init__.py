@@ -4,6 +4,6 @@ The answer is that of :func:`kraftcheck.engine.explorer.explore`: states of a le
 of the state they were first reached from, order of the steps there), of candidates with the same fingerprint
 the first in this order wins, and a violation is the first of its level in the same order.
 
-``search`` is the driver, which explores small levels by itself (``in_driver``) and has ``level`` expand the
-others on Spark, with ``tasks`` in executors. ``store`` is the folder of a run.
+``search`` is the driver, which explores small levels by itself and has ``level`` expand the others on Spark,
+with ``tasks`` in executors. ``store`` is the folder of a run, ``pieces`` the rows of its data sets.
 """

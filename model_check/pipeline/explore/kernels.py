@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.jit import compiled
-from kraftcheck.engine.native_map import find, store
-from kraftcheck.engine.visited import probe
+from kraftcheck.engine.native_map import find
+from kraftcheck.engine.visited import partition, probe
 
 BATCH = 64
 _LOW = np.uint64(0xFFFFFFFF)
@@ -70,33 +70,6 @@ def strike_out(visited, keys, places, new, heads):
 
 
 @compiled
-def by_owner(fps, parts, sorted_fps, order, starts):
-    """Sort ``fps`` stably by the part that owns them: part p has ``sorted_fps[starts[p]:starts[p + 1]]``, and
-    so ``order`` (int64) their indices in ``fps``. ``starts``: int64[parts + 1].
-    """
-    starts[:] = 0
-    for fp in fps:
-        starts[np.int64(((fp >> _HALF) * np.uint64(parts)) >> _HALF) + 1] += 1
-    for part in range(parts):
-        starts[part + 1] += starts[part]
-    for i in range(fps.shape[0]):
-        home = np.int64(((fps[i] >> _HALF) * np.uint64(parts)) >> _HALF)
-        order[starts[home]] = i
-        sorted_fps[starts[home]] = fps[i]
-        starts[home] += 1
-    for part in range(parts, 0, -1):
-        starts[part] = starts[part - 1]
-    starts[0] = 0
-
-
-@compiled
-def store_all(pairs, keys, values):
-    """Set all ``keys`` to ``values`` in the pairs of a native map; the caller leaves room."""
-    for i in range(keys.shape[0]):
-        store(pairs, keys[i], values[i])
-
-
-@compiled
 def are_known(pairs, keys, known):
     """``known[i]`` becomes 1 where a native map has ``keys[i]``."""
     for i in range(keys.shape[0]):
@@ -114,11 +87,11 @@ def slots_for(count: int) -> int:
 
 def split(
     fps: NDArray[np.uint64], parts: int
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
     """(fingerprints by the part that owns them, their indices in ``fps``, where each part begins)."""
-    sorted_fps, order = np.empty_like(fps), np.empty(len(fps), np.int64)
+    sorted_fps, order = np.empty_like(fps), np.empty(len(fps), np.int32)
     starts = np.empty(parts + 1, np.int64)
-    by_owner(fps, parts, sorted_fps, order, starts)
+    partition(fps, sorted_fps, order, starts)
     return sorted_fps, order, starts
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from kraftcheck.engine import transition
 from kraftcheck.engine.block import BLOCK, Blocks
 from kraftcheck.engine.explorer import Search
-from kraftcheck.engine.visited import Visited
 from kraftcheck.pipeline.explore import tasks
 from kraftcheck.pipeline.explore.mirror import Appended
 from kraftcheck.pipeline.explore.store import LEVELS, Store
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Spent:
-    """What a run did on Spark. ``states``: found there; ``passes``: how often a level was expanded, or a part
+    """The work on Spark. ``states``: found there; ``passes``: how often a level was expanded, or a part
     of it; ``handed_over``: the first level on Spark; ``taken_up``: the level where a run goes on.
     """
 
@@ -46,16 +45,16 @@ class Spent:
 
 class OnSpark:
     """Levels on Spark, one at a time. ``search`` holds what was found, as for the engine; ``run``: a name of
-    this run, for what executors keep; ``reduced``: whether orders of steps that commute are left out.
+    this run, for what executors keep.
     """
 
-    def __init__(self, search: Search, store: Store, spent: Spent, run: str, reduced: bool) -> None:
+    def __init__(self, search: Search, store: Store, spent: Spent, run: str) -> None:
         self.search, self.store, self.spent = search, store, spent
         self.tables = search.tables
-        self._run, self._reduced = run, reduced
+        self._run, self._reduced = run, search.blocks.reduced
         self._appended = Appended(self.tables)
         self._deltas: list[Any] = []
-        self._resolver = Blocks(self.tables, Visited(), 1, filtered=False, reduced=reduced)
+        self._resolver = Blocks(self.tables, search.visited, 1, filtered=False, reduced=self._reduced)
         self._persisted: list[DataFrame] = []
         self._candidates = 0
 
@@ -66,7 +65,7 @@ class OnSpark:
             delta.unpersist()
 
     def _job(self) -> Job:
-        """What tasks need, with the tables as they are now."""
+        """The input of tasks, with the tables as they are now."""
         if self._appended.any:
             self._deltas.append(self.store.spark.sparkContext.broadcast(self._appended.take()))
         permutations = len(self.tables.symmetry.permutations)

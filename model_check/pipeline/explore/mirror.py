@@ -20,14 +20,13 @@ from kraftcheck.engine.columns import Column
 from kraftcheck.engine.native_map import NativeMap
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.view import View
-from kraftcheck.pipeline.explore.kernels import store_all
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What was appended to the tables: rows of columns, entries of the maps. ``sets``, ``changes``: how many
+    """Additions to the tables: rows of columns, entries of the maps. ``sets``, ``changes``: how many
     sets of names there are now, and room for how many changes a kernel needs. ``fixed``: what never changes.
     """
 
@@ -40,7 +39,7 @@ class Delta:
 
 
 class Appended:
-    """What was appended to tables since the last time."""
+    """The additions to tables since the last time."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -60,7 +59,7 @@ class Appended:
         )
 
     def take(self) -> Delta:
-        """What was appended."""
+        """The additions since the last time."""
         tables = self._tables
         columns = {}
         for name, column in vars(tables.columns).items():
@@ -101,24 +100,12 @@ class Mirror:
                 self._columns[name] = Column(values.dtype, values.shape[1] if values.ndim > 1 else 0)
             self._columns[name].extend(values)
         for name, (keys, values) in (("memo", delta.memo), ("verdicts", delta.verdicts)):
-            _put_all(self._maps[name], keys, values)
+            self._maps[name].put_all(keys, values)
         self.worker.prepare(delta.sets, delta.changes)
         arrays: dict[str, Any] = {name: column.data for name, column in self._columns.items()}
         arrays |= {name: known.pairs for name, known in self._maps.items()}
         self.view = View(**arrays, **self._fixed)
         self.version += 1
-
-
-def _put_all(known: NativeMap, keys: NDArray[np.int64], values: NDArray[np.int64]) -> None:
-    slots = len(known.pairs)
-    while 2 * (known.count + len(keys)) > slots:
-        slots *= 2
-    if slots > len(known.pairs):
-        old = known.pairs[known.pairs[:, 0] != 0]
-        known.pairs = np.zeros((slots, 2), np.int64)
-        store_all(known.pairs, np.ascontiguousarray(old[:, 0]), np.ascontiguousarray(old[:, 1]))
-    store_all(known.pairs, keys, values)
-    known.count += len(keys)
 
 
 # What a process keeps between tasks: the tables of the run that it last had a task of.

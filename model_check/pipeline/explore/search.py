@@ -8,24 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kraftcheck.engine.block import Blocks
-from kraftcheck.engine.explorer import LimitReached, Search, explaining_a_full_disk
+from kraftcheck.engine.explorer import LimitReached, Search, explore
 from kraftcheck.engine.frontier import Frontier
 from kraftcheck.engine.resume import ask_again, explored, go_on
-from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
-from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
 from kraftcheck.engine.visited import Visited
 from kraftcheck.engine.watch import INTERRUPTED, Progress
-from kraftcheck.pipeline.explore.in_driver import (
-    Trail,
-    fingerprints_table,
-    found_here,
-    level_here,
-    links_table,
-)
 from kraftcheck.pipeline.explore.level import OnSpark, Spent
+from kraftcheck.pipeline.explore.pieces import fingerprints_table, found_here, level_here, links_table
 from kraftcheck.pipeline.explore.store import FORMAT, Manifest, Store
-from kraftcheck.support.collector import without_collector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,45 +85,30 @@ def explore_on_spark(
     """
     if keep_going or checkpoint is not None:
         raise ValueError("exploration on Spark stops at the first violation and has its own checkpoints")
-    tables, visited = Tables(system), Visited()
-    reduced = partial_order and tables.symmetry.trivial
-    blocks = Blocks(tables, visited, max(1, threads), reduced=reduced)
     parts = options.parts or max(4, 2 * spark.sparkContext.defaultParallelism)
-    run = uuid.uuid4().hex
-    try:
-        store = Store(session_of(spark, parts), options.folder, run)
-        levels: list[int] = []
-        with explaining_a_full_disk(None), Trail(store, levels) as trail, without_collector():
-            search = Search(system, tables, visited, blocks, trail, limits, False, progress, levels=levels)
-            distributed = Distributed(search, store, trail, options, parts, run, reduced, spent or Spent())
-            limit = distributed.run()
-            result = search.result(limit)
-            if limit == INTERRUPTED:
-                raise Interrupted(result)
-            return result
-    finally:
-        blocks.close()
+
+    def run(search: Search) -> str | None:
+        name = uuid.uuid4().hex
+        store = Store(session_of(spark, parts), options.folder, name)
+        return Distributed(search, store, options, parts, name, spent or Spent()).run()
+
+    return explore(
+        system, threads=threads, limits=limits, partial_order=partial_order, progress=progress, run=run,
+        keep_fingerprints=True,
+    )  # fmt: skip
 
 
 class Distributed:
     """One exploration. ``search`` holds what was found, as for the engine."""
 
     def __init__(
-        self,
-        search: Search,
-        store: Store,
-        trail: Trail,
-        options: Options,
-        parts: int,
-        run: str,
-        reduced: bool,
-        spent: Spent,
+        self, search: Search, store: Store, options: Options, parts: int, run: str, spent: Spent
     ) -> None:
-        self.search, self.store, self.trail = search, store, trail
+        self.search, self.store = search, store
         self.options, self.spent = options, spent
         self.tables = search.tables
         self._parts, self._run = parts, run
-        self.on_spark = OnSpark(search, store, spent, run, reduced)
+        self.on_spark = OnSpark(search, store, spent, run)
         self._keys: list[tuple[int, int, int]] = []
         self._asked = 0
 
@@ -182,21 +158,24 @@ class Distributed:
 
     def _hand_over(self, frontier: Frontier) -> None:
         """Write what was found here."""
-        search, store, trail = self.search, self.store, self.trail
+        search, store, links = self.search, self.store, self.search.links
         level = len(search.levels) - 1
         create = store.spark.createDataFrame
-        trail.flush()
+        links.flush()
         self.spent.handed_over = level
         store.choose_parts(self._parts)
         store.new_visited()
-        store.write_links(create(links_table(trail, level)), level)
-        store.append_visited(create(fingerprints_table(found_here(trail, level + 1), level, store.parts)))
-        store.write_level(create(level_here(trail, frontier, level, store.parts)), level)
+        store.write_links(create(links_table(links, level)), level)
+        store.append_visited(create(fingerprints_table(found_here(links, level + 1), level, store.parts)))
+        store.write_level(create(level_here(links, frontier, level, store.parts)), level)
         search.visited = search.blocks.visited = Visited()
-        trail.handed_over = True
-        for path in trail.written():
+        links.elsewhere = self._link_of
+        for path in links.written():
             path.unlink()
         self._commit()
+
+    def _link_of(self, level: int, number: int) -> tuple[int, int]:
+        return self.store.link_of(level, number, self.search.levels[level])
 
     def _explore_on_spark(self) -> bool:
         """Explore one level on Spark; whether there is one after it."""
@@ -230,6 +209,7 @@ class Distributed:
         """The last level is complete, and in the folder."""
         search, tables = self.search, self.tables
         level = len(search.levels) - 1
+        self.store.add_sums(level)
         self._keys.append(self.store.write_keys(level, tables.resolved[self._asked :]))
         self._asked = len(tables.resolved)
         self.store.commit(
@@ -248,16 +228,16 @@ class Distributed:
 
     def _take_up(self, manifest: Manifest) -> None:
         """Go on where ``manifest`` says."""
-        search, store, tables = self.search, self.store, self.tables
+        search, store = self.search, self.store
         keys = (key for entry in manifest.keys for key in store.read_keys(entry))
         ask_again(search, keys, manifest, partial(store.damaged, "keys"))
-        self._keys, self._asked = list(manifest.keys), len(tables.resolved)
+        self._keys, self._asked = list(manifest.keys), len(self.tables.resolved)
         self.spent.taken_up = len(manifest.levels) - 1
         self.spent.handed_over = manifest.handed_over
         self.spent.states = manifest.on_spark
         store.take_up(manifest)
         store.spark.conf.set("spark.sql.shuffle.partitions", len(store.parts))
-        self.trail.handed_over = True
+        search.links.elsewhere = self._link_of
         go_on(search, manifest)
         if search.violations:
             # The run may have ended before the last level was judged.

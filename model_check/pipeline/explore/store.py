@@ -22,9 +22,9 @@ from kraftcheck.pipeline.datasets import (
     read,
     require_sealed,
     require_sums,
-    seal,
     sums_of,
     write,
+    write_sums,
 )
 from kraftcheck.pipeline.files import Files
 from kraftcheck.support.errors import InputError
@@ -118,11 +118,7 @@ class Store:
         self.files.remove(folder)
         self._create(f"level_{level}", LEVELS, folder)
         self._append(data, f"level_{level}", LEVELS)
-        self._seal(folder)
         self._whole.add(level)
-
-    def _seal(self, folder: str) -> None:
-        seal(self.spark, LEVELS, self.files.path(folder))
 
     def _require_level(self, level: int) -> None:
         """Raise InputError unless the files of a level are those that were written."""
@@ -188,14 +184,20 @@ class Store:
         """Append fingerprints."""
         self._require_own()
         self._append(data, "visited", VISITED)
-        self._add_sums()
 
-    def _add_sums(self) -> None:
-        """Note the sums of the files of the visited set that were written since the last time."""
+    def add_sums(self, level: int) -> None:
+        """Note the sums of the files of ``level`` and of the visited set that were written with it."""
+        folder = self.files.path(f"levels/{level:05d}")
         names = [name for name in self.files.names("visited") if name.endswith(".parquet")]
         new = [self.files.path(f"visited/{name}") for name in names if name not in self.visited_sums]
-        for path, each in sums_of(self.spark, new).items():
-            self.visited_sums[path.rpartition("/")[2]] = each
+        of_level = {}
+        for path, each in sums_of(self.spark, [folder, *new]).items():
+            place, _, name = path.rpartition("/")
+            if place.endswith("/visited"):
+                self.visited_sums[name] = each
+            else:
+                of_level[path] = each
+        write_sums(self.spark, LEVELS, folder, of_level)
 
     def visited(self, level: int) -> DataFrame:
         """The fingerprints of all levels up to ``level``, in buckets."""
@@ -247,7 +249,7 @@ class Store:
         return level, len(keys), zlib.crc32(content)
 
     def read_keys(self, entry: tuple[int, int, int]) -> list[int]:
-        """What was asked for a level."""
+        """The questions to the system that a level led to."""
         level, count, checksum = entry
         content = self.files.read(f"keys/{level:05d}")
         if len(content) != 8 * count or zlib.crc32(content) != checksum:
@@ -272,7 +274,7 @@ class Store:
             )
 
     def commit(self, manifest: Manifest) -> None:
-        """What ``manifest`` says is complete. Raises InputError where another run took the folder."""
+        """From now on ``manifest`` describes the run. Raises InputError where another run took the folder."""
         self._require_own()
         level = len(manifest.levels) - 1
         self.files.write(f"complete/{level:05d}.json", manifest.text().encode())
@@ -318,7 +320,7 @@ class Store:
 
 
 def repair(folder: str) -> str:
-    """What to do about the run in ``folder`` where a file is not as it was written."""
+    """The remedy for the run in ``folder`` where a file is not as it was written."""
     return f"the run is damaged: remove {folder} to begin anew"
 
 

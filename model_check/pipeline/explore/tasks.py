@@ -1,4 +1,4 @@
-"""What executors do with states: expand them, tell which successors are new, build these.
+"""The work of executors: to expand states, find which successors are new, and build these.
 
 Arrow tables come in and go out; what a task needs besides travels in :class:`Job`. Every function gives the
 same for the same states, whatever the process that runs it knows already: newer tables only have more in
@@ -20,9 +20,9 @@ from kraftcheck.engine.block import NEVER, Batch
 from kraftcheck.engine.build import build
 from kraftcheck.engine.judge import UNKNOWN, judge
 from kraftcheck.pipeline.datasets import table
-from kraftcheck.pipeline.explore.cut import Cutter, part_of
 from kraftcheck.pipeline.explore.kernels import Candidates, are_known, split, unique
 from kraftcheck.pipeline.explore.mirror import Mirror, mirror_of
+from kraftcheck.pipeline.explore.pieces import Cutter, part_of, pieces_of
 from kraftcheck.support.sources import require_sources
 
 # What tasks give, besides levels. ``owner``: the part that owns the fingerprints, DRIVER for a note to the
@@ -30,8 +30,6 @@ from kraftcheck.support.sources import require_sources
 # the chunk is in, DRIVER for none; ``bits``: for each candidate of the chunk whether it is new.
 CANDIDATES = "owner int, chunk bigint, fingerprints binary"
 NEW = "owner int, part int, chunk bigint, new bigint, bits binary, fingerprints binary"
-#: Fingerprints of a value in the data set of those that were visited.
-MOST_FINGERPRINTS = 1 << 20
 #: How many rows with unknown steps a chunk asks about at a time, and among how many it chooses them.
 MOST_ASKED, MOST_LOOKED_AT = 2048, 16384
 #: The owner of the notes from a chunk to the driver.
@@ -43,7 +41,7 @@ UNSEEN, CANDIDATES_READ, VISITED_READ = -1, -2, -3
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What tasks of a level need.
+    """The input of the tasks of a level.
 
     ``run``: which tables; ``deltas``: broadcast variables with them; ``width``: columns of a row;
     ``permutations``: fingerprints of a row; ``keys``: what the column ``part`` holds for each part;
@@ -67,7 +65,7 @@ class Job:
 
 @dataclass(slots=True)
 class Note:
-    """What a chunk of ``states``, the first of which has number ``first`` in its level, tells the driver.
+    """The report on a chunk of ``states``, the first of which has number ``first`` in its level.
 
     ``broken``: by invariant (its number) the first state that breaks it; ``unjudged``: (number, row,
     invariant) of states without a verdict, one for each; ``asked``, ``asked_fps``: rows with unknown steps,
@@ -271,9 +269,7 @@ def find_new(candidates: Any, visited: Any, keys: tuple[int, ...], size: int) ->
         part = keys[part_of(chunk, size, len(keys))]
         rows.append((owner, part, chunk, int(new.sum()), np.packbits(new).tobytes(), b""))
     found = fps[known.new.astype(bool)]
-    for begin in range(0, len(found), MOST_FINGERPRINTS):
-        piece = found[begin : begin + MOST_FINGERPRINTS]
-        rows.append((owner, DRIVER, UNSEEN, len(piece), b"", piece.tobytes()))
+    rows += [(owner, DRIVER, UNSEEN, len(piece), b"", piece.tobytes()) for piece in pieces_of(found)]
     return table(NEW, rows)
 
 

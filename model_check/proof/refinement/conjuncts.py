@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from kraftcheck.proof.logic import Conjunct, System
 from kraftcheck.proof.refinement import kernels
-from kraftcheck.proof.refinement.explored import Explored
+from kraftcheck.proof.refinement.abstraction import SYMBOLS, NotAbstract, ProofReplica, abstraction_of
+from kraftcheck.proof.refinement.exploration import Explored
 from kraftcheck.proof.refinement.formulas import Domain, compile_conjunct, instances, symbols_in
-from kraftcheck.proof.refinement.judgement import WORD, Bits, Facts
-from kraftcheck.proof.refinement.own import SYMBOLS, NotAbstract, Own, own_of
+from kraftcheck.proof.refinement.transitions import WORD, Bits, Facts
 from kraftcheck.proof.vocabulary import Epoch, Offset
 from kraftcheck.systems.kraft.node import Node
 
@@ -63,13 +63,13 @@ class Structures:
         self.system = system
         self.facts = facts
         self.pasts = pasts
-        self.owns: list[Own] = []
+        self.replicas: list[ProofReplica] = []
         self.unknown: list[int] = []
         for number, (_, local) in enumerate(explored.tables.locals):
             try:
-                self.owns.append(own_of(cast(Node, local), dict(component_of)))
+                self.replicas.append(abstraction_of(cast(Node, local), dict(component_of)))
             except NotAbstract:
-                self.owns.append(Own())
+                self.replicas.append(ProofReplica())
                 self.unknown.append(number)
         self._symbols = {symbol.name: symbol for symbol in system.symbols}
         self.domain = Domain(explored.locals_.shape[1], *self._sizes(), voters)
@@ -78,9 +78,9 @@ class Structures:
     def _sizes(self) -> tuple[int, int]:
         """The number of epochs and offsets that occur."""
         sizes = {Epoch.name(): 1, Offset.name(): 1}
-        for own in self.owns:
-            sizes[Epoch.name()] = max(sizes[Epoch.name()], own.epoch + 1)
-            sizes[Offset.name()] = max(sizes[Offset.name()], own.end[0] + 1)
+        for replica in self.replicas:
+            sizes[Epoch.name()] = max(sizes[Epoch.name()], replica.epoch + 1)
+            sizes[Offset.name()] = max(sizes[Offset.name()], replica.end[0] + 1)
         for fact in self.facts.numbers:
             symbol = self._symbols.get(fact[0])
             if symbol is None:
@@ -107,9 +107,9 @@ class Structures:
         state.
         """
         components = self.explored.locals_.shape[1]
-        projected = np.empty((components, len(self.owns)), np.uint64)
-        for number, own in enumerate(self.owns):
-            text = repr([(name, _ordered(getattr(own, name))) for name in sorted(fields)])
+        projected = np.empty((components, len(self.replicas)), np.uint64)
+        for number, replica in enumerate(self.replicas):
+            text = repr([(name, _ordered(getattr(replica, name))) for name in sorted(fields)])
             for component in range(components):
                 digest = blake2b(f"{component}|{text}".encode(), digest_size=8).digest()
                 projected[component, number] = int.from_bytes(digest, "little")
@@ -133,7 +133,7 @@ class Structures:
         kind = np.int64 if self._symbols[name].result is not None else bool
         table = np.zeros((len(numbers), *shape), kind)
         for row, number in enumerate(numbers.tolist()):
-            value = getattr(self.owns[number], name)
+            value = getattr(self.replicas[number], name)
             if name == "role":
                 table[row] = self.domain.roles.index(value)
             elif isinstance(value, frozenset):

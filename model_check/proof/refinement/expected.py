@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kraftcheck.proof.refinement.walk import Taken
+from kraftcheck.proof.refinement.actions import Taken
 from kraftcheck.proof.tables import Table, read
 
 

@@ -1,10 +1,10 @@
 """The proof's formulas as Python expressions: the guards, updates and conjuncts that Z3 proves, not copies.
 
 Actions are compiled for one replica (:func:`compile_guard`, :func:`compile_update`): a formula reads its
-``Own``, and asks for single facts of messages and history. A compiled guard receives, for each fact, the
-answer that makes it hold, and notes its questions. If it then holds, it holds in every structure that has the
-facts that it required (``wanted``) and none of those that it excluded (``unwanted``). Parts that ask for no
-fact are evaluated first, so that no question is unnecessary.
+``ProofReplica``, and asks for single facts of messages and history. A compiled guard receives, for each fact,
+the answer that makes it hold, and notes its questions. If it then holds, it holds in every structure that has
+the facts that it required (``wanted``) and none of those that it excluded (``unwanted``). Parts that ask for
+no fact are evaluated first, so that no question is unnecessary.
 
 Conjuncts are compiled for many structures at once (:func:`compile_conjunct`): a relation is an array of
 booleans, a function one of numbers; its first axis counts the structures. Quantifiers reduce an axis.
@@ -32,13 +32,13 @@ Fact = tuple[Any, ...]
 Values: TypeAlias = NDArray[Any]
 
 _OWN = {
-    "epoch": "own.epoch",
-    "role": "own.role",
-    "fetching": "own.fetching",
-    "voted": "({} in own.voted)",
-    "leader": "({} in own.leader)",
-    "unflushed": "({} in own.unflushed)",
-    "holds": "(({}, {}) in own.holds)",
+    "epoch": "replica.epoch",
+    "role": "replica.role",
+    "fetching": "replica.fetching",
+    "voted": "({} in replica.voted)",
+    "leader": "({} in replica.leader)",
+    "unflushed": "({} in replica.unflushed)",
+    "holds": "(({}, {}) in replica.holds)",
 }
 _ORDERED = {
     "epoch_at_most": "({0} <= {1})",
@@ -256,13 +256,12 @@ def _places(terms: Sequence[Term], letter: str) -> dict[str, str]:
 def compile_guard(
     domain: Domain, symbols: Mapping[str, Symbol], terms: Sequence[Term], formula: Formula
 ) -> Callable[..., bool]:
-    """``formula`` as a function of Own, the answers ``wanted``, ``unwanted`` and ``value``, and parameters.
-
-    ``terms`` are the parameters of the action, the acting replica first.
+    """``formula`` as a function of the replica, the answers ``wanted``, ``unwanted`` and ``value``, and the
+    parameters. ``terms`` are the parameters of the action, the acting replica first.
     """
     places = _places(terms, "p")
     body = _ForReplica(symbols, places, {"p0"}).write(formula, True)
-    return _function(domain, ["own", "wanted", "unwanted", "value", *places.values()], body)
+    return _function(domain, ["replica", "wanted", "unwanted", "value", *places.values()], body)
 
 
 def compile_update(
@@ -272,13 +271,13 @@ def compile_update(
     symbol: Symbol,
     meaning: Callable[..., Term],
 ) -> Callable[..., Any]:
-    """The meaning of ``symbol`` afterwards, as a function of Own, the answers ``fact`` and ``value``, the
-    arguments of the symbol and the parameters.
+    """The meaning of ``symbol`` afterwards, as a function of the replica, the answers ``fact`` and ``value``,
+    the arguments of the symbol and the parameters.
     """
     arguments = [z3.Const(f"argument.{number}", sort) for number, sort in enumerate(symbol.sorts)]
     own, given = _places(arguments, "a"), _places(terms, "p")
     body = _ForReplica(symbols, given | own, {"p0", "a0"}).write(meaning(*arguments), None)
-    return _function(domain, ["own", "fact", "value", *own.values(), *given.values()], body)
+    return _function(domain, ["replica", "fact", "value", *own.values(), *given.values()], body)
 
 
 class _ForStructures(_Writer):

@@ -43,15 +43,15 @@ def always_and_ever(sources, targets, steps, adds, takes, always, ever):
         source, target, step = sources[edge], targets[edge], steps[edge]
         moved = False
         for word in range(words):
-            all_ways, some_way = always[source, word], ever[source, word]
+            on_all, on_some = always[source, word], ever[source, word]
             if step >= 0:
-                all_ways = (all_ways & ~takes[step, word]) | adds[step, word]
-                some_way = (some_way & ~takes[step, word]) | adds[step, word]
-            all_ways &= always[target, word]
-            some_way |= ever[target, word]
-            if all_ways != always[target, word] or some_way != ever[target, word]:
-                always[target, word] = all_ways
-                ever[target, word] = some_way
+                on_all = (on_all & ~takes[step, word]) | adds[step, word]
+                on_some = (on_some & ~takes[step, word]) | adds[step, word]
+            on_all &= always[target, word]
+            on_some |= ever[target, word]
+            if on_all != always[target, word] or on_some != ever[target, word]:
+                always[target, word] = on_all
+                ever[target, word] = on_some
                 moved = True
         changed += moved
     return changed

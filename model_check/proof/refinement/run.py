@@ -12,15 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.proof.refinement import conjuncts
-from kraftcheck.proof.refinement.beginning import Beginning, beginning, check_beginning
-from kraftcheck.proof.refinement.course import Translator
+from kraftcheck.proof.refinement.actions import Actions
 from kraftcheck.proof.refinement.expected import allowed
-from kraftcheck.proof.refinement.explored import Explored, explore_whole
-from kraftcheck.proof.refinement.firing import Actions
+from kraftcheck.proof.refinement.exploration import Explored, explore_whole
 from kraftcheck.proof.refinement.formulas import Domain
-from kraftcheck.proof.refinement.given import with_votes
-from kraftcheck.proof.refinement.judgement import OUTSIDE, Bits, Judged, judge_steps
-from kraftcheck.proof.refinement.passes import Passed, all_ways, holds, pass_over, pasts_of
+from kraftcheck.proof.refinement.initial_state import Beginning, beginning, check_beginning, with_votes
+from kraftcheck.proof.refinement.transitions import (
+    OUTSIDE,
+    Bits,
+    Judged,
+    Passed,
+    holds,
+    judge_steps,
+    on_all_paths,
+    pass_over,
+    pasts_of,
+)
+from kraftcheck.proof.refinement.translation import Translator
 from kraftcheck.proof.system import CHANGING_VOTERS, FIXED_VOTERS
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
@@ -125,9 +133,9 @@ def check_refinement(
     judged = judge_steps(
         explored, translator, start.facts, lambda done, total: say(f"{done:,} of {total:,} steps judged")
     )
-    say("transitions, with every way to each state")
-    on_all_ways = pass_over(explored, judged, *all_ways(explored, judged, start.facts))
-    say("transitions, with a shortest way to each state")
+    say("transitions, with every path to each state")
+    on_all_ways = pass_over(explored, judged, *on_all_paths(explored, judged, start.facts))
+    say("transitions, with a shortest path to each state")
     pasts = pasts_of(explored, judged, start.facts)
     passed = pass_over(explored, judged, pasts, pasts)
     behind = holds(pasts, judged, OUTSIDE)

@@ -9,14 +9,13 @@ import numpy as np
 
 from kraftcheck.engine.system import PathStep
 from kraftcheck.proof import report
+from kraftcheck.proof.refinement.abstraction import SYMBOLS, NotAbstract, ProofReplica, abstraction_of
+from kraftcheck.proof.refinement.actions import Taken
 from kraftcheck.proof.refinement.conjuncts import Broken
 from kraftcheck.proof.refinement.expected import DIFFERENCES
 from kraftcheck.proof.refinement.formulas import subsets
-from kraftcheck.proof.refinement.judgement import WORD, Bits
-from kraftcheck.proof.refinement.own import SYMBOLS, NotAbstract, Own, own_of
-from kraftcheck.proof.refinement.passes import Lack
 from kraftcheck.proof.refinement.run import Work
-from kraftcheck.proof.refinement.walk import Taken
+from kraftcheck.proof.refinement.transitions import WORD, Bits, Lack
 from kraftcheck.proof.structures import Fact, Structure
 from kraftcheck.proof.vocabulary import Role
 from kraftcheck.systems.kraft.node import Node
@@ -45,8 +44,8 @@ def lines_of_broken(work: Work, broken: Broken) -> Iterator[tuple[str, list[str]
 
 def again(work: Work, state: int, *more: PathStep) -> str:
     """The command that shows the shortest path to ``state``, and the steps after it."""
-    way = walk(work.system, [*work.explored.way(state), *more])
-    path = path_text(taken.option for taken in way.taken)
+    found = walk(work.system, [*work.explored.path_to(state), *more])
+    path = path_text(taken.option for taken in found.taken)
     return f"kraftcheck trace show {work.scenario.name} --path {path}"
 
 
@@ -102,18 +101,18 @@ def lines_of_state(work: Work, state: int) -> list[str]:
     for component, number in enumerate(work.explored.locals_[state].tolist()):
         node = cast(Node, work.explored.tables.locals[number][1])
         try:
-            own = own_of(node, work.translator.component_of)
+            replica = abstraction_of(node, work.translator.component_of)
         except NotAbstract as why:
             return [f"replica {component + 1}: {why}"]
-        facts += _facts_of(work, component, own)
+        facts += _facts_of(work, component, replica)
     facts += [_fact(work, each) for each in _past(work, work.pasts[state])]
     return report.lines_of(_structure(work, tuple(facts)))
 
 
-def _facts_of(work: Work, component: int, own: Own) -> Iterator[Fact]:
+def _facts_of(work: Work, component: int, replica: ProofReplica) -> Iterator[Fact]:
     symbols = {symbol.name: symbol for symbol in work.translator.actions.system.symbols}
     for name in SYMBOLS:
-        value, symbol = getattr(own, name), symbols[name]
+        value, symbol = getattr(replica, name), symbols[name]
         if isinstance(value, frozenset):
             for each in sorted(value):
                 yield Fact(symbol, (component, *(each if isinstance(each, tuple) else (each,))))

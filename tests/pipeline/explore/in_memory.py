@@ -16,19 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kraftcheck.engine.block import Blocks
-from kraftcheck.engine.explorer import Search
+from kraftcheck.engine.explorer import Search, explore
 from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
-from kraftcheck.engine.tables import Tables
-from kraftcheck.engine.visited import Visited
 from kraftcheck.pipeline.datasets import Dataset, pairs_of, table
-from kraftcheck.pipeline.explore import cut, in_driver, tasks
-from kraftcheck.pipeline.explore.in_driver import Trail
+from kraftcheck.pipeline.explore import pieces, tasks
 from kraftcheck.pipeline.explore.level import Spent
 from kraftcheck.pipeline.explore.mirror import Mirror
 from kraftcheck.pipeline.explore.search import Distributed, Options
 from kraftcheck.pipeline.explore.store import Store
-from kraftcheck.support.collector import without_collector
 
 Rows = list[tuple[Any, ...]]
 
@@ -294,16 +289,13 @@ class InMemory(Store):
         self._wrote()
         self.memory.rows[folder] += rows
 
-    def _seal(self, folder: str) -> None:
-        pass
-
     def _require_level(self, level: int) -> None:
         pass
 
     def _require_visited(self) -> None:
         pass
 
-    def _add_sums(self) -> None:
+    def add_sums(self, level: int) -> None:
         pass
 
     def _named(self, what: str) -> Any:
@@ -349,6 +341,7 @@ class Processes:
             worker = mirror.worker
             size = self._random.choice([2, 16, len(worker.fps)])
             worker.fps, worker.rows, worker.codes = worker.fps[:size], worker.rows[:size], worker.codes[:size]
+            worker.recent, worker.good = worker.recent[:64].copy(), worker.good[:64].copy()
             worker.misses = worker.misses[: self._random.choice([1, 5, len(worker.misses)])]
         while mirror.version < len(deltas):
             mirror.apply(deltas[mirror.version].value)
@@ -359,10 +352,8 @@ class Processes:
 def small_pieces(random: Random) -> Iterator[None]:
     """Chunks of a few states, and processes of any age."""
     with pytest.MonkeyPatch.context() as patch:
-        for module, name, most in ((cut, "CHUNK", 9), (tasks, "MOST_FINGERPRINTS", 5)):
-            size = random.randint(1, most)
-            patch.setattr(module, name, size)
-            patch.setattr(in_driver, name, size)
+        patch.setattr(pieces, "CHUNK", random.randint(1, 9))
+        patch.setattr(pieces, "MOST_FINGERPRINTS", random.randint(1, 5))
         patch.setattr(tasks, "MOST_ASKED", random.randint(1, 3))
         patch.setattr(tasks, "MOST_LOOKED_AT", random.randint(1, 4))
         patch.setattr(tasks, "mirror_of", Processes(random).mirror_of)
@@ -382,15 +373,12 @@ def explore_in_memory(
     system: System, random: Random, memory: Memory, setup: Setup, limits: Limits = UNLIMITED
 ) -> tuple[Exploration, Spent]:
     """Explore ``system`` as on Spark; goes on with what is in ``memory``. Raises Killed."""
-    run = f"{random.getrandbits(128):032x}"
-    store = InMemory(random, memory, run, setup.end_at)
-    tables, visited, spent = Tables(system), Visited(), Spent()
-    levels: list[int] = []
-    reduced = tables.symmetry.trivial
-    blocks = Blocks(tables, visited, 1, reduced=reduced)
-    with Trail(store, levels) as trail, without_collector(), small_pieces(random):
-        search = Search(system, tables, visited, blocks, trail, limits, False, None, levels=levels)
-        options = Options("", "", setup.parts, setup.hand_over)
-        distributed = Distributed(search, store, trail, options, setup.parts, run, reduced, spent)
-        limit = distributed.run()
-        return search.result(limit), spent
+    name, spent = f"{random.getrandbits(128):032x}", Spent()
+    store = InMemory(random, memory, name, setup.end_at)
+    options = Options("", "", setup.parts, setup.hand_over)
+
+    def run(search: Search) -> str | None:
+        return Distributed(search, store, options, setup.parts, name, spent).run()
+
+    with small_pieces(random):
+        return explore(system, limits=limits, run=run, keep_fingerprints=True), spent

@@ -1,4 +1,4 @@
-"""What executors do by themselves: duplicates, visited states, cutting, and tables like the driver's."""
+"""The work of executors by themselves: duplicates, visited states, cutting, and tables like the driver's."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.native_map import find
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.tables import Tables
-from kraftcheck.pipeline.explore.cut import CHUNK, Cutter, end_of, part_of
 from kraftcheck.pipeline.explore.kernels import Candidates, split, unique
 from kraftcheck.pipeline.explore.mirror import Appended, Mirror
+from kraftcheck.pipeline.explore.pieces import CHUNK, Cutter, end_of, part_of
 from tests.engine.synthetic import Synthetic
 
 pytestmark = pytest.mark.spark

@@ -59,7 +59,7 @@ def require_same(found: Exploration, expected: Exploration) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "seed", [24, SEVERAL, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (40, 98, 105, 106))]
+    "seed", [SEVERAL, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (24, 40, 98, 105, 106))]
 )
 def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
     found, spent = on_spark(spark, random_system(seed), tmp_path)
@@ -70,10 +70,10 @@ def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
 @pytest.mark.spark
 def test_brokers_with_clocks(spark: Any, tmp_path: Path) -> None:
     scenario = find("brokers-timeouts-swapped")
-    found, spent = on_spark(spark, kind_of(scenario).build(scenario), tmp_path)
+    found, spent = on_spark(spark, kind_of(scenario).build(scenario), tmp_path, hand_over=12)
     require_same(found, explore(kind_of(scenario).build(scenario)))
     assert [each.property for each in found.violations] == ["InactiveBeforeSelfFenced"]
-    assert spent.handed_over == 0
+    assert spent.handed_over == 4
 
 
 @pytest.mark.nightly
@@ -97,7 +97,7 @@ def test_what_fits_the_driver_is_explored_there(spark: Any, tmp_path: Path) -> N
 def test_large_levels_are_handed_over_and_computed_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What Spark keeps for a level is there until the last thing is written."""
+    """Spark keeps the data of a level until the last of it is written."""
     kept: dict[str, list[set[int]]] = {"write_level": [], "append_visited": []}
 
     def noting(name: str, inner: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""What a decoder takes and refuses, by the layouts of messages."""
+"""The messages that a decoder takes and refuses, by the layouts of messages."""
 
 from __future__ import annotations
 

@@ -1,19 +1,25 @@
-"""Levels, cut into parts of equal size and these into chunks, by the numbers of their states."""
+"""Levels, links and fingerprints in pieces: rows of the data sets of a run.
+
+A level is cut into parts of equal size and these into chunks, by the numbers of its states.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch
+from kraftcheck.engine.frontier import Frontier
+from kraftcheck.engine.links import Links
 from kraftcheck.pipeline.datasets import table
-from kraftcheck.pipeline.explore.store import LEVELS
+from kraftcheck.pipeline.explore.kernels import split
+from kraftcheck.pipeline.explore.store import LEVELS, LINKS, VISITED
 
-#: The most states of a chunk.
-CHUNK = 1 << 16
+#: The most states of a chunk, and the most fingerprints of a row of the data set of those that were visited.
+CHUNK, MOST_FINGERPRINTS = 1 << 16, 1 << 20
 
 
 def part_of(number: int, total: int, parts: int) -> int:
@@ -78,3 +84,48 @@ class Cutter:
         """All rows."""
         self._flush()
         return table(LEVELS.columns, self._done)
+
+
+# The levels that the driver has explored by itself, as it hands them over to Spark.
+
+
+def links_table(links: Links, end: int) -> Any:
+    """How the states of the levels before ``end`` were reached."""
+    rows = []
+    for level in range(end):
+        pairs = np.fromfile(links.links_of(level), np.uint32).reshape(-1, 2)
+        for begin in range(0, len(pairs), CHUNK):
+            rows.append((level, begin, pairs[begin : begin + CHUNK].tobytes()))
+    return table(LINKS.columns, rows)
+
+
+def found_here(links: Links, end: int) -> NDArray[np.uint64]:
+    """The fingerprints of the states of the levels before ``end``."""
+    return np.concatenate([np.fromfile(links.fingerprints_of(level), np.uint64) for level in range(end)])
+
+
+def pieces_of(fps: NDArray[np.uint64]) -> Iterator[NDArray[np.uint64]]:
+    """``fps`` in pieces that rows can hold."""
+    for begin in range(0, len(fps), MOST_FINGERPRINTS):
+        yield fps[begin : begin + MOST_FINGERPRINTS]
+
+
+def fingerprints_table(fps: NDArray[np.uint64], level: int, keys: tuple[int, ...]) -> Any:
+    """``fps`` by the parts that own them, as rows of the data set of visited states."""
+    by_owner, _, starts = split(fps, len(keys))
+    rows = []
+    for owner, key in enumerate(keys):
+        owned = by_owner[starts[owner] : starts[owner + 1]]
+        rows += [(key, level, piece.tobytes()) for piece in pieces_of(owned)]
+    return table(VISITED.columns, rows)
+
+
+def level_here(links: Links, frontier: Frontier, level: int, keys: tuple[int, ...]) -> Any:
+    """The states of ``level``, which are ``frontier``, as rows of the data set of levels."""
+    pairs = np.fromfile(links.links_of(level), np.uint32).reshape(-1, 2)
+    cutter, begin = Cutter(keys, level, frontier.size), 0
+    for rows, fps in frontier.pieces():
+        parents, codes = pairs[begin : begin + len(rows)].T
+        cutter.append(begin, Batch(rows, fps, np.ascontiguousarray(parents), np.ascontiguousarray(codes)), 0)
+        begin += len(rows)
+    return cutter.table()

@@ -1,4 +1,4 @@
-"""A replica's own part of the proof's structures: the abstraction of a node."""
+"""The abstraction of a node: a replica in the terms of the proof."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_PROCESS = "Unattached"
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class ProofReplica:
     """A replica in the terms of the proof.
 
     Replicas are numbers of components. ``voted``, ``leader``: the replicas that the quorum-state file names;
@@ -46,7 +46,7 @@ class Own:
         return not self.unflushed
 
 
-#: The names of the fields of :class:`Own` that are symbols of the proof.
+#: The names of the fields of :class:`ProofReplica` that are symbols of the proof.
 SYMBOLS = ("epoch", "role", "voted", "leader", "holds", "unflushed", "fetching")
 
 
@@ -81,7 +81,7 @@ def _said_by(stored: QuorumState) -> tuple[int, int | None, int | None]:
     return stored.epoch, stored.leader, None if stored.voted is None else stored.voted.id
 
 
-def own_of(node: Node, component_of: dict[int, int]) -> Own:
+def abstraction_of(node: Node, component_of: dict[int, int]) -> ProofReplica:
     """The part of ``node`` in the proof's structures; ``component_of``: components by replica id.
 
     Raises NotAbstract for snapshots, and where a process acts on state that it has not persisted.
@@ -98,7 +98,7 @@ def own_of(node: Node, component_of: dict[int, int]) -> Own:
             raise NotAbstract("the log of the process is not that of its disk")
         role, covered = type(replica.role).__name__, replica.high_watermark
         fetching = isinstance(replica.role, Follower) and replica.role.has_fetched
-    return Own(
+    return ProofReplica(
         stored.epoch,
         role,
         frozenset() if stored.voted is None else frozenset({component_of[stored.voted.id]}),

@@ -71,7 +71,7 @@ class Explored:
         found = {(key & LIMIT - 1, self.tables.memo.get(key)) for key in keys}
         return sorted((before, after) for before, after in found if before != after)
 
-    def way(self, state: int) -> list[PathStep]:
+    def path_to(self, state: int) -> list[PathStep]:
         """The steps of the shortest path to ``state``."""
         found = []
         while state:

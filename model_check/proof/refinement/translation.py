@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kraftcheck.proof.refinement.election_effects import ElectionEffects
-from kraftcheck.proof.refinement.log_effects import LogEffects
-from kraftcheck.proof.refinement.own import NO_PROCESS, SYMBOLS, NotAbstract, own_of, records_of
-from kraftcheck.proof.refinement.scene import Setting
-from kraftcheck.proof.refinement.walk import Sequence
+from kraftcheck.proof.refinement.abstraction import (
+    NO_PROCESS,
+    SYMBOLS,
+    NotAbstract,
+    abstraction_of,
+    records_of,
+)
+from kraftcheck.proof.refinement.actions import Sequence
+from kraftcheck.proof.refinement.effects import Effects, Setting
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference import effects, messages
 from kraftcheck.reference.replica import Leader, Replica
@@ -27,23 +31,23 @@ class Translator(Setting):
     def sequence(self, component: int, node: Node, message: InFlight | None, step: Step) -> Sequence:
         """The image in the proof of ``step`` of ``component``, which was ``node``."""
         try:
-            own = own_of(node, self.component_of)
+            replica = abstraction_of(node, self.component_of)
         except NotAbstract as why:
             return Sequence((), (str(why),), (), frozenset(), forgets=False, knows=frozenset())
-        course = Course(self, component, node, message, own)
-        course.run(step)
-        return course.walk.sequence()
+        translation = StepTranslation(self, component, node, message, replica)
+        translation.run(step)
+        return translation.proof.sequence()
 
     def same(self, before: Node, after: Node) -> bool:
         """Whether the proof does not distinguish two states of a node."""
         try:
-            return own_of(before, self.component_of) == own_of(after, self.component_of)
+            return abstraction_of(before, self.component_of) == abstraction_of(after, self.component_of)
         except NotAbstract:
             return False
 
 
-class Course(ElectionEffects, LogEffects):
-    """The course of one step: its effects happen one by one, to the disk and to the proof's replica."""
+class StepTranslation(Effects):
+    """One step: its effects happen one by one, to the disk and to the proof's replica."""
 
     # -- the whole step -------------------------------------------------------------------------------
 
@@ -65,22 +69,22 @@ class Course(ElectionEffects, LogEffects):
         self._compare(cast(Node, step.outcome.local))
 
     def _compare(self, node: Node) -> None:
-        walk = self.walk
+        proof = self.proof
         try:
-            expected = own_of(node, self.component_of)
+            expected = abstraction_of(node, self.component_of)
         except NotAbstract as why:
-            walk.problem(str(why))
+            proof.problem(str(why))
             return
         for name in SYMBOLS:
-            found = getattr(walk.own, name)
+            found = getattr(proof.replica, name)
             wanted = getattr(expected, name)
             if found != wanted:
-                walk.problem(
+                proof.problem(
                     f"the actions leave {name}: {_shown(name, found)}; the replica has {_shown(name, wanted)}"
                 )
-        covered = -1 if walk.own.covered is None else walk.own.covered
+        covered = -1 if proof.replica.covered is None else proof.replica.covered
         if expected.covered is not None and expected.covered > covered:
-            walk.problem(f"the replica takes {expected.covered} for committed, which no action tells it")
+            proof.problem(f"the replica takes {expected.covered} for committed, which no action tells it")
 
     # -- starts and crashes ---------------------------------------------------------------------------
 
@@ -92,13 +96,13 @@ class Course(ElectionEffects, LogEffects):
 
     def _end_process(self) -> None:
         last = max((offset for offset, _ in records_of(self.disk.log)), default=0)
-        self.walk.take("restart", NO_PROCESS, last)
+        self.proof.take("restart", NO_PROCESS, last)
 
     def _start(self, execution: Execution, completed: int) -> None:
         written_back = self.setting.system.wiring.written_back
         self.disk = disks.as_found(self.disk, written_back=written_back)
-        if written_back and not self.walk.own.flushed:
-            self.walk.take("flush")
+        if written_back and not self.proof.replica.flushed:
+            self.proof.take("flush")
         self.message = self.payload = None
         self._effects(execution, completed, None)
 
@@ -119,8 +123,8 @@ class Course(ElectionEffects, LogEffects):
                 self.disk = disks.apply(self.disk, effect)
         if completed == len(execution.effects):
             self.has_fetched(execution.replica)
-        if self.counts_flush and self.walk.own.role == "Leader" and self.walk.own.flushed:
-            self.walk.take("count-own-log", *self.walk.own.end)
+        if self.counts_flush and self.proof.replica.role == "Leader" and self.proof.replica.flushed:
+            self.proof.take("count-own-log", *self.proof.replica.end)
         self.counts_flush = False
 
     # -- single effects -------------------------------------------------------------------------------
@@ -128,7 +132,7 @@ class Course(ElectionEffects, LogEffects):
     def _effect(
         self, number: int, effect: effects.Effect, execution: Execution, before: Replica | None
     ) -> None:
-        walk = self.walk
+        proof = self.proof
         if isinstance(effect, effects.Persist):
             self.persist(number, effect.quorum_state, execution, before)
         elif isinstance(effect, effects.Transition):
@@ -149,10 +153,10 @@ class Course(ElectionEffects, LogEffects):
         elif isinstance(effect, effects.Fatal):
             self._end_process()
         elif isinstance(effect, effects.Stop):
-            walk.take("flush")
+            proof.take("flush")
             self._end_process()
         elif isinstance(effect, _SNAPSHOTS):
-            walk.problem("the proof knows of no snapshots")
+            proof.problem("the proof knows of no snapshots")
 
 
 def _shown(name: str, value: Any) -> str:

@@ -77,11 +77,11 @@ def _print(out: Console, work: Work) -> None:
 def _print_violations(out: Console, work: Work) -> None:
     found = work.refinement
     for text in found.beginning.lacks[:_TOLD]:
-        say(out, f"on the way to the initial state: {text}", "bold red", indent=4, hang=2)
+        say(out, f"on the path to the initial state: {text}", "bold red", indent=4, hang=2)
     if found.disturbed:
         text = f"in {found.disturbed:,} local states the step of another replica changes what the proof sees"
         say(out, text, "bold red", indent=4, hang=2)
-    for passed, which in ((found.passed, "a shortest way"), (found.on_all_ways, "every way")):
+    for passed, which in ((found.passed, "a shortest path"), (found.on_all_ways, "every path")):
         if passed.lacking:
             text = f"{passed.lacking:,} transitions are not the proof's, with {which} to each state"
             say(out, text, "bold red", indent=4, hang=2)
