@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kraftcheck.evidence.recordings import effects as shown
 from kraftcheck.evidence.recordings.clock import Clock
+from kraftcheck.evidence.recordings.lines import Message
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import NOT_RAFT, Message
+from kraftcheck.evidence.recordings.recording import NOT_RAFT
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import ArmTimer, Effect, Send, Stop

@@ -37,9 +37,6 @@ from kraftcheck.evidence.recordings.lines import (
     Summary,
     names,
 )
-from kraftcheck.evidence.recordings.lines import (
-    Message as Message,
-)
 from kraftcheck.evidence.recordings.typed import Json, typed
 from kraftcheck.support import codec
 from kraftcheck.support.collector import without_collector

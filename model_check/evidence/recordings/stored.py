@@ -7,7 +7,7 @@ from functools import cached_property
 
 from msgspec import UNSET
 
-from kraftcheck.evidence.recordings import lines
+from kraftcheck.evidence.recordings import lines, performed
 from kraftcheck.evidence.recordings.identity import disk_found
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Recording, StepEvent
@@ -160,7 +160,7 @@ class KnownBatches:
         for event in self._recording.events:
             shown = [batch for partition in lines.fetched(event.message) for batch in partition.batches]
             if isinstance(event, StepEvent):
-                appends = [each for each in event.line.log if isinstance(each, lines.Append)]
+                appends = [each for each in event.line.log if isinstance(each, performed.Append)]
                 shown += [batch for append in appends for batch in append.batches]
             for batch in shown:
                 try:

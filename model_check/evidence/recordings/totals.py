@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from kraftcheck import spec
-from kraftcheck.evidence.recordings import lines
+from kraftcheck.evidence.recordings import lines, performed
 from kraftcheck.evidence.recordings.exceptions import UNKNOWN_TOTAL, UNSEEN_MESSAGES
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import Event, Recording
@@ -86,10 +86,10 @@ class Totals:
 
     def _effects(self, line: lines.Step) -> None:
         for entry in line.log:
-            self.counts["truncations"] += isinstance(entry, lines.Truncate)
-            self.counts["snapshotLoads"] += isinstance(entry, lines.TruncateToSnapshot)
+            self.counts["truncations"] += isinstance(entry, performed.Truncate)
+            self.counts["snapshotLoads"] += isinstance(entry, performed.TruncateToSnapshot)
         for call in line.callbacks:
-            if isinstance(call, lines.Commit) and call.values is not UNSET:
+            if isinstance(call, performed.Commit) and call.values is not UNSET:
                 self.committed.update(range(call.base, call.base + len(call.values)))
 
     def _state(self, line: lines.Shown) -> None:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from kraftcheck.evidence.history.chain import Batch, Link
 from kraftcheck.evidence.history.fetches import check_fetch, check_times
 from kraftcheck.evidence.history.replica import Replica, WholeState
-from kraftcheck.evidence.recordings import lines
+from kraftcheck.evidence.recordings import lines, performed
 from kraftcheck.evidence.recordings.outcome import Finding, Judgement, Remark
 from kraftcheck.evidence.recordings.properties import states
 from kraftcheck.evidence.recordings.properties.step import (
@@ -140,28 +140,28 @@ def _log_found(step: Step, line: lines.StartLine) -> Link:
     return log
 
 
-def _operate(step: Step, operation: lines.Operation) -> None:
+def _operate(step: Step, operation: performed.Operation) -> None:
     """One log operation of a step."""
     replica, logs, message = step.replica, step.run.logs, step.event.message
-    if isinstance(operation, lines.Append):
+    if isinstance(operation, performed.Append):
         for batch in _appended(step, operation):
             old = replica.log
             logs.append(replica, batch, step.after or step.before, step.event, step.report)
             if operation.by == "leader" and replica.log.voters != old.voters:
                 states.change_voters(step, old.voters, replica.log)
-    elif isinstance(operation, lines.Flush):
+    elif isinstance(operation, performed.Flush):
         replica.flushed = min(operation.to, replica.log.end)
-    elif isinstance(operation, lines.Truncate):
+    elif isinstance(operation, performed.Truncate):
         theirs = None if message is None else step.run.answered.get(message.mid)
         leader = -1 if message is None else message.source
         logs.truncate(replica, operation.to, theirs, leader, step.event, step.report)
-    elif isinstance(operation, lines.TruncateToSnapshot):
+    elif isinstance(operation, performed.TruncateToSnapshot):
         end, epoch = operation.offset, operation.epoch
         replica.moves_to(logs.forest.find(end, epoch) or logs.forest.unseen(end, epoch), step.event)
         replica.flushed = replica.log.end
 
 
-def _appended(step: Step, append: lines.Append) -> Iterator[Batch]:
+def _appended(step: Step, append: performed.Append) -> Iterator[Batch]:
     """The batches of an append; the message shows those of a follower."""
     shown = append.batches
     if append.by == "follower":
@@ -220,12 +220,12 @@ def _judge_high_watermark(step: Step, after: WholeState) -> None:
     step.run.committed.high_watermark(step.replica, step.before, after, replicas, step.report)
 
 
-def _judge_callback(step: Step, callback: lines.Callback) -> None:
+def _judge_callback(step: Step, callback: performed.Callback) -> None:
     committed = step.run.committed
-    if isinstance(callback, lines.LoadSnapshot):
+    if isinstance(callback, performed.LoadSnapshot):
         value = -1 if callback.value is None else callback.value
         committed.loaded(callback.offset, value, step.report)
-    elif isinstance(callback, lines.Commit):
+    elif isinstance(callback, performed.Commit):
         known = step.replica.known_high_watermark
         if step.after is not None and known <= callback.last:
             evidence = f"applies offset {callback.last}, its high watermark is {known}"
@@ -236,7 +236,7 @@ def _judge_callback(step: Step, callback: lines.Callback) -> None:
 
 def _last_known(step: Step) -> int:
     """The largest high watermark that a step's callbacks and Fetch answers show."""
-    shown = [call.last + 1 for call in step.event.line.callbacks if isinstance(call, lines.Commit)]
+    shown = [call.last + 1 for call in step.event.line.callbacks if isinstance(call, performed.Commit)]
     for message, _ in step.messages("Fetch", requests=False):
         shown += [partition.highWatermark for partition in lines.fetched(message)]
     return max(shown, default=0)

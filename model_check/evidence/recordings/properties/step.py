@@ -17,8 +17,9 @@ from kraftcheck.evidence.history.cluster import Cluster, Seen
 from kraftcheck.evidence.history.facts import Key, Violation, VoteAnswer
 from kraftcheck.evidence.history.records import Committed, Logs
 from kraftcheck.evidence.history.replica import Replica, Stored, WholeState
-from kraftcheck.evidence.recordings.lines import EndLine, Message, RecordedState, StoredFile, fetched
+from kraftcheck.evidence.recordings.lines import EndLine, Message, RecordedState, fetched
 from kraftcheck.evidence.recordings.outcome import Finding
+from kraftcheck.evidence.recordings.performed import StoredFile
 from kraftcheck.evidence.recordings.recording import StepEvent
 from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, record_of
