@@ -28,6 +28,7 @@ from kraftcheck.evidence.recordings.lines import (
     ConfigLine,
     EndLine,
     LeftLine,
+    Message,
     NodeConfig,
     ReceiveLine,
     RecordedState,
