@@ -138,7 +138,7 @@ def test_limits_are_undetermined(system: RandomSystem, states: int, depth: int) 
 
 
 @pytest.mark.nightly
-@settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5000, suppress_health_check=list(HealthCheck))
 @given(systems(), st.booleans())
 def test_engine_and_oracle_agree_at_length(system: RandomSystem, keep_going: bool) -> None:
     expected, expected_states = explore_naively(system, keep_going=keep_going)

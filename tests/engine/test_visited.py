@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import visited as module
@@ -13,7 +13,6 @@ from kraftcheck.engine.visited import Visited
 NUMBERS = st.one_of(st.integers(1, 2**64 - 1), st.integers(1, 40), st.integers(2**58 - 3, 2**58 + 3))
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(NUMBERS, max_size=60), max_size=5))
 def test_as_a_set(batches: list[list[int]]) -> None:
     visited, expected = Visited(), set[int]()

@@ -15,7 +15,7 @@ from kraftcheck.support.errors import InputError
 LINES = st.lists(st.sampled_from(["a", "b", "    c", "", "--- a", "+++ b", "@@ x"]), min_size=1, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LINES, LINES, st.integers(0, 3))
 def test_a_diff_leads_there_and_back(old: list[str], new: list[str], context: int) -> None:
     if old == new:
@@ -39,7 +39,7 @@ HEADS = ["--- a/x", "+++ b/x", "@@ -1 +1 @@", "@@ -1,2 +1,2 @@", "@@ -9999999,99
 PIECES = st.sampled_from([*HEADS, "-a", "+b", " c", "", "\\ No newline"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=100) | st.lists(PIECES, max_size=9).map("\n".join))
 def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
     try:

@@ -26,7 +26,7 @@ from kraftcheck.systems.brokers.switches import FORMS
 from tests.query.broker_rows import situations
 from tests.query.values import SMALL, values_of
 
-hypothesis_settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+hypothesis_settings = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 STATE, EVENT = Controller | Broker, ControllerEvent | BrokerEvent
 
 
@@ -153,7 +153,7 @@ def ask(form: str, state: Controller | Broker, event: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 399), values_of(EVENT, plain=SMALL).filter(says_something))
 def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, event: Any) -> None:
     form, state, _ = samples()[number % len(samples())]
@@ -161,7 +161,7 @@ def test_any_event_in_a_sound_state_has_an_answer_or_is_refused(number: int, eve
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(values_of(STATE, plain=SMALL), st.integers(0, 399), st.sampled_from(sorted(FORMS)))
 def test_any_state_has_an_answer_or_is_refused(state: Any, number: int, form: str) -> None:
     ask(form, state, samples()[number % len(samples())][2])
@@ -185,7 +185,7 @@ def text_of(which: int) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(text_of(1), text_of(2), st.sampled_from([[], ["--protocol", "draft"], ["--protocol", "shipped"]]))
 def test_any_text_gives_an_answer_or_one_sentence(
     capsys: pytest.CaptureFixture[str], state: str, event: str, protocol: list[str]

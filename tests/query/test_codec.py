@@ -32,7 +32,7 @@ CANDIDATE = Replica(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(codec.kinds()))
 def test_every_value_survives_a_round_trip(name: str) -> None:
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, suppress_health_check=list(HealthCheck))
     @given(values_of(codec.kinds()[name]))
     def check(value: Any) -> None:
         assert codec.loads(codec.dumps(value)) == value
@@ -44,7 +44,7 @@ def test_every_value_survives_a_round_trip(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("union", [Event, Effect])
 def test_unions_survive_a_round_trip(union: Any) -> None:
-    @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, suppress_health_check=list(HealthCheck))
     @given(values_of(union))
     def check(value: Any) -> None:
         assert codec.decode(codec.encode(value, union), union) == value
@@ -159,7 +159,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(JSON)
 def test_noise_is_refused_and_never_more_than_that(data: Any) -> None:
     for kind in (None, Replica, Event, Effect, Protocol):

@@ -154,7 +154,7 @@ def test_a_number_too_long_to_read(tmp_path: Path) -> None:
         evidence.counted(file)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.binary(max_size=200))
 def test_any_file_is_read_or_refused_in_one_sentence(
     tmp_path_factory: pytest.TempPathFactory, raw: bytes

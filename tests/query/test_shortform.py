@@ -249,7 +249,7 @@ def is_a_value(event: events.Event) -> bool:
     return not isinstance(event, events.CreateSnapshot) or event.size > 0
 
 
-PATIENT = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+PATIENT = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
@@ -293,7 +293,7 @@ def texts(draw: st.DrawFn, forms: Mapping[str, Form]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(texts(REPLICAS))
 def test_what_is_read_of_a_replica_is_printed_and_read_again(text: str) -> None:
     try:
@@ -305,7 +305,7 @@ def test_what_is_read_of_a_replica_is_printed_and_read_again(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(
     st.sampled_from(["follower leader=1 log=3@4,2@5", "leader epoch=5 log=3@4", "unattached"]), texts(EVENTS)
 )
@@ -323,7 +323,7 @@ WORDS = sorted(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.lists(
         st.sampled_from(WORDS)

@@ -179,7 +179,7 @@ def test_a_damaged_file_is_named(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.text(max_size=12) | st.sampled_from([FOLLOWER, VOTE, "start", "shutdown", "--poll"]), max_size=4

@@ -221,7 +221,7 @@ VALUES = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(name=NAMES, data=st.data(), piece=st.text(string.printable + "é≥\x00", max_size=12))
 def test_another_piece_of_text_never_confuses_the_loader(name: str, data: st.DataObject, piece: str) -> None:
     text = SHIPPED[name]
@@ -238,7 +238,7 @@ def line_of(name: str, data: st.DataObject, key: str) -> tuple[list[str], int]:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(name=NAMES, data=st.data(), value=VALUES)
 def test_another_value_is_refused_or_means_something_else(name: str, data: st.DataObject, value: str) -> None:
     """A one-line value replaced by one of another type or content: refused, or read as what it now says."""
@@ -251,7 +251,7 @@ def test_another_value_is_refused_or_means_something_else(name: str, data: st.Da
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(name=NAMES, data=st.data())
 def test_a_dropped_key_is_refused_unless_optional(name: str, data: st.DataObject) -> None:
     lines, at = line_of(name, data, "[a-z_]+")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kraftcheck.tlc.output import Listener, Said
 
 #: A machine that others use as well is no failure.
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def message(code: int, text: str, severity: int = 0) -> str:

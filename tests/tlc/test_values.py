@@ -13,7 +13,7 @@ from kraftcheck.tlc.states import unlike
 from kraftcheck.tlc.values import Function, Model, Value, function, record, set_of, text
 
 #: A machine that others use as well is no failure.
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(suppress_health_check=[HealthCheck.too_slow])
 
 SIMPLE: st.SearchStrategy[Value] = st.one_of(
     st.booleans(),

@@ -141,7 +141,7 @@ def program(body: list[str]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(BODIES, st.data())
 def test_a_version_that_was_seen_alike_gives_the_same(body: list[str], data: st.DataObject) -> None:
     """An edit of one line: where a run sees nothing of it, the result is as before."""

@@ -36,7 +36,7 @@ def test_every_check_has_a_fault() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(
     seed=st.integers(0, 2**32),
     clusters=st.integers(1, 6),

@@ -80,7 +80,7 @@ def test_a_walk_has_no_problem_and_is_read_whole(release: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     seed=st.integers(0, 2**32),
     release=st.sampled_from(RELEASES),

@@ -92,7 +92,7 @@ def texts() -> st.SearchStrategy[bytes]:
     return st.lists(st.one_of(st.sampled_from(lines), noise), min_size=1, max_size=30).map(b"".join)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     text=texts(),
     wrap=st.sampled_from(WRAPPED),
@@ -115,7 +115,7 @@ def test_what_was_put_around_a_log_comes_off(
     assert as_json(report) == as_json(expected) and told == expected_told
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data(), st.sampled_from(["gzip", "bzip2", "xz", "zstd"]))
 def test_compressed_data_that_ends_early_or_is_damaged_is_named(data: st.DataObject, kind: str) -> None:
     packed = bytearray(COMPRESSED[kind](TEXT))
@@ -216,7 +216,7 @@ def test_the_checks_that_the_level_leaves_out_are_listed() -> None:
     assert as_json(wrong)["verdicts"]["ResignedLeavesItsEpoch"]["verdict"] == "violated"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.randoms(use_true_random=False))
 def test_problems_of_shuffled_lines_are_in_doubt(chance: random.Random) -> None:
     lines = TEXT.splitlines(keepends=True)

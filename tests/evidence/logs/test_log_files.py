@@ -144,7 +144,7 @@ def test_files_are_ordered_by_their_first_record(tmp_path: Path) -> None:
 # --- scanning -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_where_chunks_end_does_not_matter(data: st.DataObject) -> None:
     ends = sorted(data.draw(st.lists(st.integers(0, len(TEXT)), max_size=20)))
@@ -177,7 +177,7 @@ def test_a_line_of_endless_length_is_dropped_and_counted() -> None:
 WORDS = [text.encode() if isinstance(text, str) else text for text in MESSAGES]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.one_of(

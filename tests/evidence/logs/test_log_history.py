@@ -29,7 +29,7 @@ def text_of_steps(steps: list[Step]) -> bytes:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_a_legal_history_comes_back_and_is_clean(release: str, data: st.DataObject) -> None:
     steps = steps_of(lambda options: data.draw(st.sampled_from(options)), release, 12)
@@ -45,7 +45,7 @@ def test_a_legal_history_comes_back_and_is_clean(release: str, data: st.DataObje
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES[::3])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data(), seed=st.randoms(use_true_random=False))
 def test_noise_between_the_lines_changes_nothing(release: str, data: st.DataObject, seed: object) -> None:
     steps = steps_of(seed.choice, release, 15)  # type: ignore[attr-defined]
@@ -59,7 +59,7 @@ def test_noise_between_the_lines_changes_nothing(release: str, data: st.DataObje
     assert report.files[0].counts.lines == len(noisy)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data(), seed=st.randoms(use_true_random=False), release=st.sampled_from(RELEASES))
 def test_a_cut_line_is_counted_and_does_not_cascade(data: st.DataObject, seed: object, release: str) -> None:
     """Whatever is cut out of one line: at most one problem, and the lines that follow are read again."""
@@ -77,7 +77,7 @@ def test_a_cut_line_is_counted_and_does_not_cascade(data: st.DataObject, seed: o
     assert at >= last_change or back[-1] == states[-1]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data(), seed=st.randoms(use_true_random=False))
 def test_interleaved_writes_are_read_where_a_record_is_whole(data: st.DataObject, seed: object) -> None:
     steps = steps_of(seed.choice, "4.3", 10)  # type: ignore[attr-defined]

@@ -201,7 +201,7 @@ def test_a_note_after_a_finding_is_explained(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_field_holds_there_is_a_judgement_or_one_sentence(
     tmp_path: Path, data: st.DataObject
 ) -> None:

@@ -20,7 +20,7 @@ from kraftcheck.support.errors import InputError
 from tests.evidence.recordings.line_changes import with_anything
 from tests.evidence.recordings.small_recording import first, small_recording, write, write_bytes
 
-FUZZ = settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(max_examples=70, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_a_whole_recording_is_read(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_run_begins_and_ends_once(change: Callable[[list[Any]], list[Any]], sa
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_field_holds_there_is_a_verdict_or_one_sentence(
     tmp_path: Path, data: st.DataObject
 ) -> None:

@@ -134,7 +134,7 @@ def test_json_is_complete() -> None:
     compared=st.integers(0, 10**6),
 )
 @example(name="0" * 11, evidence="", width=20, compared=999_997)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_lines_fit_and_obey_no_terminal(name: str, evidence: str, width: int, compared: int) -> None:
     finding = Finding("NoFatal", "P-1", False, 7, 90, (1,), evidence)
     text = as_text(

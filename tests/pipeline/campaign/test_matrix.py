@@ -49,7 +49,7 @@ def written(tmp_path: Path, text: str) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(MATRICES)
 def test_cells_are_all_combinations_each_with_an_id_of_its_own(matrix: dict[str, Any]) -> None:
     cells = cells_of(matrix, matrix)
@@ -62,7 +62,7 @@ def test_cells_are_all_combinations_each_with_an_id_of_its_own(matrix: dict[str,
     assert [cell.id("sources") for cell in cells_of(matrix)] == [cell.id("sources") for cell in cells]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(MATRICES)
 def test_the_reference_as_it_is_runs_wherever_a_mutant_does(matrix: dict[str, Any]) -> None:
     cells = cells_of(matrix | {"coverage": True, "walks": 3}, matrix | {"keep-going": True})
@@ -83,7 +83,7 @@ def test_the_reference_as_it_is_runs_where_no_mutant_does_only_when_asked_for() 
     assert {cell.control for cell in own} == {replace(control, coverage=False)}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(MATRICES)
 def test_a_task_says_all_of_its_cell(matrix: dict[str, Any]) -> None:
     for cell in cells_of(matrix):

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine.explorer import explore
@@ -28,7 +28,6 @@ def system_of(seed: int, symmetric: bool) -> System:
     return random_symmetric(seed) if symmetric else random_system(seed)
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 5000),
     random=st.integers(0, 10**9),
@@ -46,7 +45,6 @@ def test_the_limit_of_depth_in_small_pieces(
     require_same(found, explore(random_system(seed), limits=limits))
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 5000),
     symmetric=st.booleans(),
@@ -94,7 +92,6 @@ def test_an_earlier_run_destroys_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ended == [spent.taken_up + 1] and ended[0] > 2
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 5000),
     random=st.integers(0, 10**9),

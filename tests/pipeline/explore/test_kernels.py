@@ -26,7 +26,7 @@ FINGERPRINTS = st.lists(
     ),
     max_size=40,
 )
-MANY = settings(max_examples=100, deadline=None)
+MANY = settings(max_examples=100)
 
 
 def _array(values: list[int]) -> np.ndarray:
@@ -82,7 +82,7 @@ def test_parts_of_a_level_are_balanced(total: int, parts: int) -> None:
             assert part_of(end - 1, total, parts) == part
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(0, 90_000), min_size=1, max_size=6), st.integers(1, 5))
 def test_what_is_cut_is_whole_and_in_order(sizes: list[int], parts: int) -> None:
     total = sum(sizes)

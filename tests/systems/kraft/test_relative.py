@@ -71,7 +71,7 @@ def successors(system: KRaftSystem, represent: Relative, state: GlobalState) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), length=st.integers(1, 150))
 def test_representatives_take_the_same_steps(name: str, seed: int, length: int) -> None:
     system, represent = unbounded(name)
