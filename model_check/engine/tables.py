@@ -14,6 +14,7 @@ plus the differences of the changed parts. (Sums of random 64-bit values as mult
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -67,6 +68,14 @@ def orbits(fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return fps.min(axis=1) * MULTIPLIER if fps.shape[1] > 1 else fps[:, 0]
 
 
+@cache
+def _budget_hashes() -> NDArray[np.uint64]:
+    """The hash of each value of each budget."""
+    return np.array(
+        [[content_hash(("budget", i), v) for v in range(256)] for i in range(MAX_BUDGETS)], np.uint64
+    )
+
+
 class Columns:
     """The arrays of :class:`~kraftcheck.engine.view.View` that only grow, by their names there."""
 
@@ -116,9 +125,7 @@ class Tables:
         self._most_sends = 0
         self.symmetry = Symmetry(system)
         self.columns = Columns(len(self.symmetry.permutations), len(system.invariants) + 1)
-        self._budget_hash = np.array(
-            [[content_hash(("budget", i), v) for v in range(256)] for i in range(MAX_BUDGETS)], np.uint64
-        )
+        self._budget_hash = _budget_hashes()
         # Number 0 is "nothing" in all three, so that the kernels can skip it without a look-up.
         self.intern_labels(())
         self.intern_signals(())
