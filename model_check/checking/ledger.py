@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +39,7 @@ _ENTRIES = (
     *("kraftcheck.checking.run", "kraftcheck.systems.kraft.scenario", "kraftcheck.systems.brokers.scenario"),
     *(
         "kraftcheck.cli.commands.check",
+        "kraftcheck.checking.mutation.server",
         "kraftcheck.checking.mutation.worker",
         "kraftcheck.checking.coverage.executed",
     ),
@@ -173,11 +174,7 @@ class Sources:
             module = self._modules[name]
             in_parts = name in reference - _WHOLE
             found.update(f"{name} {module.outside if in_parts else module.whole}\n".encode())
-        for path in sorted(folder_of(SPEC).rglob("*.toml")):
-            found.update(path.name.encode() + path.read_bytes())
-        found.update(f"{sys.version} {sys.flags.optimize}\n".encode())
-        for library in _LIBRARIES:
-            found.update(importlib.metadata.version(library).encode() + b"\n")
+        found.update(_environment())
         return found.hexdigest()[:16]
 
     def closure(self) -> set[str]:
@@ -190,6 +187,18 @@ class Sources:
                 found.add(name)
                 waiting += [*self._modules[name].imports, name.rpartition(".")[0]]
         return found
+
+
+@cache
+def _environment() -> bytes:
+    """A digest of the rules, the interpreter and the libraries."""
+    found = hashlib.sha256()
+    for path in sorted(folder_of(SPEC).rglob("*.toml")):
+        found.update(path.name.encode() + path.read_bytes())
+    found.update(f"{sys.version} {sys.flags.optimize}\n".encode())
+    for library in _LIBRARIES:
+        found.update(importlib.metadata.version(library).encode() + b"\n")
+    return found.digest()
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

@@ -27,7 +27,7 @@ from kraftcheck.traces import Trace, build_dead_end, build_lasso, with_room
 from kraftcheck.traces import build as build_trace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CheckResult:
     """The result of one scenario. ``differences`` are sentences about deviations from the expected result; it
     is empty both when all is as expected and when a limit left the verdict undetermined. ``liveness`` is
@@ -53,7 +53,7 @@ class CheckResult:
     graph_limit: str | None = None
     earlier: float = 0.0
     watch: Watch = field(default_factory=Watch, compare=False, repr=False)
-    _simplest: list[dict[str, Found]] = field(default_factory=list, compare=False, repr=False)
+    _simplest: dict[str, Found] | None = field(default=None, compare=False, repr=False)
 
     @property
     def misconfigured(self) -> tuple[Problem, ...]:
@@ -66,17 +66,17 @@ class CheckResult:
         that leads to ``replicas.initial-leader``, which has no alternatives.
         """
         self.look_for_simplest()
-        return self._simplest[0]
+        return self._simplest or {}
 
     def look_for_simplest(self) -> None:
         """Find :attr:`simplest` now. On Ctrl-C there are none, and KeyboardInterrupt is raised again."""
-        if self._simplest:
+        if self._simplest is not None:
             return
         ended = self.initial_prefix is not None or self.limit == INTERRUPTED
         violations = () if ended else self.exploration.violations
-        self._simplest.append({})
+        self._simplest = {}
         with self.watch.running():
-            self._simplest[0] = simplest_of(self.system, violations, self.watch)
+            self._simplest = simplest_of(self.system, violations, self.watch)
 
     def traces(self, *, seek: bool = True) -> list[Trace]:
         """The counterexamples: shortest paths of violated properties, the simplest where that is known, and
@@ -84,7 +84,7 @@ class CheckResult:
         """
         if seek:
             self.look_for_simplest()
-        simplest = self._simplest[0] if self._simplest else {}
+        simplest = self._simplest or {}
         explored = self.initial_prefix or self.scenario
         chosen = [
             simplest[each.property].violation if each.property in simplest else each

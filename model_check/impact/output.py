@@ -9,9 +9,8 @@ from typing import Any
 from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.impact import concern
 from kraftcheck.impact.concern import Concerned, Nearness
-from kraftcheck.impact.run import Ran, run
+from kraftcheck.impact.run import FAILED, PASSED, UNDETERMINED, Ran, run
 from kraftcheck.impact.targets import Sources, Target, mutants
-from kraftcheck.impact.worker import FAILED, PASSED, UNDETERMINED
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import printable
 from kraftcheck.support.streams import progress

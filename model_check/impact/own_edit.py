@@ -9,8 +9,8 @@ from pathlib import Path
 from kraftcheck.checking.coverage.functions import parsed, sources_in
 from kraftcheck.impact import concern, diff, targets
 from kraftcheck.impact.output import run_and_report
+from kraftcheck.impact.run import FAILED, UNDETERMINED
 from kraftcheck.impact.targets import Sources
-from kraftcheck.impact.worker import FAILED, UNDETERMINED
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import read_standard_input, read_text

@@ -1,150 +1,103 @@
-"""Runs checks one after the other, in a process of its own.
+"""Checks, as jobs of :mod:`kraftcheck.checking.mutation.server`.
 
-``python -m kraftcheck.impact.worker`` reads lines ``{"check": ..., "threads": N, "seconds": S}`` and answers
-each with its ``status`` (``passed``, ``failed``, ``undetermined``), ``why`` in sentences, and ``seconds``.
-``PYTHONPATH`` decides which reference is checked. It ends when standard input does.
+Each yields the ``status`` and the sentences ``why`` of a :class:`kraftcheck.impact.run.Ran`.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import threading
-import time
-import traceback
-from collections.abc import Iterable
-from contextlib import suppress
-from importlib import import_module
-from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, TextIO
+import tempfile
+from collections.abc import Iterator
+from typing import Any
 
-from kraftcheck.checking.coverage.index import SCENARIO, VECTORS
-from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
-from kraftcheck.support.failures import of_the_machine
+from kraftcheck.checking.run import check
+from kraftcheck.engine.system import Limits
+from kraftcheck.impact.run import FAILED, PASSED, UNDETERMINED
 from kraftcheck.support.files import CALLERS_FOLDER
 from kraftcheck.support.places import root
+from kraftcheck.systems.scenario import find
+from kraftcheck.vectors import files
+from kraftcheck.vectors.vector import difference
 
-PASSED, FAILED, UNDETERMINED = "passed", "failed", "undetermined"
 _MOST_LINES = 5
 #: What pytest prints of tests that fail for want of memory, room or files.
 _OF_THE_MACHINE = re.compile(r"\b(MemoryError|OSError: \[Errno|out of memory|No space left)")
 
-
-def main(requests: Iterable[str], answers: TextIO) -> int:
-    """Answer requests; 0, or 3 where the machine does not allow it."""
-    try:
-        import_module("kraftcheck.engine.explorer")
-    except Exception as error:
-        if of_the_machine(error) is None:
-            raise
-        return EXIT_UNDETERMINED
-    for request in requests:
-        asked = json.loads(request)
-        begin = time.monotonic()
-        try:
-            status, why = _run(asked["check"], asked)
-        except Exception as error:  # A changed reference may fail in any way; that is noticed as well.
-            status, why = _failure(error)
-        seconds = round(time.monotonic() - begin, 1)
-        print(json.dumps({"status": status, "why": why, "seconds": seconds}), file=answers, flush=True)
-    return 0
+Came = dict[str, Any]
 
 
-def _receive(requests: SimpleQueue[str]) -> None:
-    """Take requests, and kill this process and what it started when its caller is gone: a changed reference
-    may run for ever.
-    """
-    # Without a buffer, whose lock this thread would hold when the process ends.
-    with open(0, "rb", buffering=0, closefd=False) as lines:
-        for line in lines:
-            requests.put(line.decode())
-    with suppress(ProcessLookupError):  # Run by hand, it leads no group.
-        os.killpg(os.getpid(), signal.SIGKILL)
-    os._exit(EXIT_UNDETERMINED)
-
-
-def _failure(error: Exception) -> tuple[str, list[str]]:
-    sentence = of_the_machine(error)
-    if sentence is not None:
-        return UNDETERMINED, [sentence]
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    place = "/".join(Path(where.filename).parts[-2:])
-    return FAILED, [f"{type(error).__name__}: {error} ({place}, line {where.lineno})"]
-
-
-def _run(name: str, asked: dict[str, Any]) -> tuple[str, list[str]]:
-    kind, _, rest = name.partition(" ")
-    if kind == SCENARIO:
-        return _scenario(rest, asked["threads"], asked["seconds"])
-    return _vectors(rest) if kind == VECTORS else _tests(rest, asked["seconds"])
-
-
-def _scenario(name: str, threads: int, seconds: float) -> tuple[str, list[str]]:
-    from kraftcheck.checking.run import check
-    from kraftcheck.engine.system import Limits
-    from kraftcheck.systems.scenario import find
-
+def scenario(name: str, threads: int, seconds: float) -> Iterator[Came]:
+    """Explore a scenario."""
     result = check(find(name), threads=threads, limits=Limits(max_seconds=seconds))
     if result.differences:
-        return FAILED, list(result.differences)
-    return (UNDETERMINED, [f"{result.limit} reached"]) if result.undetermined else (PASSED, [])
+        yield _came(FAILED, *result.differences)
+    else:
+        yield _came(UNDETERMINED, f"{result.limit} reached") if result.undetermined else _came(PASSED)
 
 
-def _vectors(name: str) -> tuple[str, list[str]]:
-    from kraftcheck.vectors import files
-    from kraftcheck.vectors.vector import difference
+def _came(status: str, *why: str) -> Came:
+    return {"status": status, "why": why}
 
+
+def vectors(name: str, **_: float) -> Iterator[Came]:
+    """Compare the vectors of a file with the reference."""
     folder = root() / "tests" / "vectors"
     if not folder.is_dir():
-        return UNDETERMINED, ["there are no vectors here, which only a checkout has"]
-    for entry, members in files.read(folder):
-        if entry["file"] == name:
-            for number, each in enumerate(members):
-                found = difference(each, f"vectors[{number}]")
-                if found is not None:
-                    return FAILED, [found]
-    return PASSED, []
+        yield _came(UNDETERMINED, "there are no vectors here, which only a checkout has")
+        return
+    differences = (
+        difference(each, f"vectors[{number}]")
+        for entry, members in files.read(folder)
+        if entry["file"] == name
+        for number, each in enumerate(members)
+    )
+    found = next(filter(None, differences), None)
+    yield _came(PASSED) if found is None else _came(FAILED, found)
 
 
-def _tests(name: str, seconds: float) -> tuple[str, list[str]]:
-    if importlib.util.find_spec("pytest") is None or not (root() / name).is_file():
-        return UNDETERMINED, ["tests need a checkout, and pytest: 'make install'"]
-    plain = ["-q", "-x", "-p", "no:cacheprovider", "--tb=line", "--hypothesis-seed=0", "-n", "0"]
-    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
-    environment["TMPDIR"] = os.environ[CALLERS_FOLDER]
-    command = [sys.executable, "-P", "-m", "pytest", *plain, "-m", "not slow and not nightly", name]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=root(),
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return UNDETERMINED, ["no result in time"]
-    if done.returncode in (0, 5):
-        return PASSED, []
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    failed = done.returncode in (1, 2) and not _OF_THE_MACHINE.search(done.stdout)
-    return (FAILED if failed else UNDETERMINED), lines[:_MOST_LINES] or [
-        f"pytest ended with status {done.returncode}"
-    ]
+def test(name: str, marks: str = "not slow and not nightly", **_: float) -> Iterator[Came]:
+    """Run a file of tests, or one of them; those with certain ``marks`` (empty: all)."""
+    if importlib.util.find_spec("pytest") is None or not (root() / name.partition("::")[0]).is_file():
+        yield _came(UNDETERMINED, "tests need a checkout, and pytest: 'make install'")
+        return
+    import pytest
+
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    os.chdir(root())
+    tempfile.tempdir = os.environ[CALLERS_FOLDER]
+    null = os.open(os.devnull, os.O_WRONLY)
+    for output in (1, 2):
+        os.dup2(null, output)
+    plain = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"]
+    seen = _Failures()
+    status = pytest.main([*plain, "-m", marks, name], plugins=[seen])
+    if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        yield _came(PASSED)
+        return
+    failed = status in (1, 2) and not _OF_THE_MACHINE.search("\n".join(seen.texts))
+    lines = seen.lines[:_MOST_LINES] or [f"pytest ended with status {int(status)}"]
+    yield _came(FAILED if failed else UNDETERMINED, *lines)
 
 
-if __name__ == "__main__":
-    # What a changed reference prints is no answer.
-    own = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    waiting: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_receive, args=(waiting,), daemon=True).start()
-    sys.exit(main(iter(waiting.get, ""), own))
+class _Failures:
+    """A plugin of pytest: the tests and modules that fail, a line each, and the texts of their errors."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.texts: list[str] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """A test."""
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            what = report.longreprtext if crash is None else crash.message
+            self.lines.append(f"FAILED {report.nodeid} - {what.partition(chr(10))[0]}")
+            self.texts.append(report.longreprtext)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """A module or folder."""
+        if report.failed:
+            self.lines.append(f"ERROR {report.nodeid}")
+            self.texts.append(report.longreprtext)

@@ -1,31 +1,68 @@
-"""Work in processes of its own, forked from one that has imported and compiled what all of it needs.
-
-A server is a process that answers requests, a line of text each, with a line of JSON, and forks one process
-for each. It ends when its input does, and with it what it has forked.
-"""
+"""Work in a process of its own, forked from one that has imported and compiled what all of it needs."""
 
 from __future__ import annotations
 
-import contextlib
-import json
+import gc
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NoReturn, TextIO
+import traceback
+from collections.abc import Callable, Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
 
 from kraftcheck.support import signals
+from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_UNDETERMINED
-from kraftcheck.support.failures import of_the_machine
+from kraftcheck.support.failures import is_out_of_memory, of_the_machine
 from kraftcheck.support.files import CALLERS_FOLDER, TemporaryFolder
-from kraftcheck.support.streams import say
+from kraftcheck.support.printable import printable
 
 _POLL_SECONDS = 1.0
-_GRACE_SECONDS = 5.0
+_DIED = "its process ended with signal {}; was memory short?"
+
+
+class End(Enum):
+    """How work ended.
+
+    DONE: it is complete. INPUT: it raised InputError. FAILED: it raised another exception, or exited with a
+    status. TIME: its time was over. MEMORY: memory was short, or the process was killed. MACHINE: the disk or
+    a file failed, or a signal asked the process to end.
+    """
+
+    DONE = "done"
+    INPUT = "input"
+    FAILED = "failed"
+    TIME = "time"
+    MEMORY = "memory"
+    MACHINE = "machine"
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """What work found, as JSON data, how it ended and ``why``; ``peak_memory``: bytes; ``seconds``: from its
+    beginning to its end.
+    """
+
+    found: list[Any]
+    end: End = End.DONE
+    why: str = ""
+    peak_memory: int = 0
+    seconds: float = 0.0
+
+    @property
+    def limit(self) -> str | None:
+        """Why the work came to no result, which says nothing about the work itself."""
+        return self.why if self.end in (End.TIME, End.MEMORY, End.MACHINE) else None
+
+    @property
+    def error(self) -> str | None:
+        """Why the work failed."""
+        return self.why if self.end in (End.INPUT, End.FAILED) else None
 
 
 def interpreter(module: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
@@ -33,117 +70,11 @@ def interpreter(module: str, *arguments: str) -> tuple[list[str], dict[str, str]
     return [sys.executable, "-P", "-m", module, *arguments], dict(os.environ)
 
 
-def run(module: str, *arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run ``module`` in an interpreter of its own to its end. Raises subprocess.TimeoutExpired.
+def fork(work: Callable[[], Iterable[Any]], caller: int, seconds: float) -> Ended:
+    """Do ``work``, which yields what it finds, in a process of its own; it has ``seconds`` for it.
 
-    Where it is not awaited, it gets SIGTERM before it is killed, so that it leaves nothing behind.
-    """
-    command, environment = interpreter(module, *arguments)
-    with TemporaryFolder() as folder:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment | {CALLERS_FOLDER: folder},
-        )
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except BaseException:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.communicate(timeout=_GRACE_SECONDS)
-            _end(process)
-            raise
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End ``process``, whatever it does: a library may be in a loop that heeds no signal but SIGKILL."""
-    for end in (process.terminate, process.kill):
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_SECONDS)
-            return
-        end()
-    process.wait()
-
-
-class Server:
-    """A server, seen from the process that asks it: ``module`` run with ``arguments``."""
-
-    def __init__(self, module: str, *arguments: str) -> None:
-        command, environment = interpreter(module, *arguments)
-        # A forked process explores on one thread; threads of libraries would not survive a fork.
-        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-
-    def ask(self, request: str) -> dict[str, Any] | None:
-        """The answer to ``request``; ``None``: the server has ended."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        try:
-            print(request, file=self._process.stdin, flush=True)
-            line = self._process.stdout.readline()
-        except (OSError, ValueError):  # It has ended, or was closed.
-            return None
-        found: dict[str, Any] | None = json.loads(line) if line.endswith("\n") else None
-        return found
-
-    def close(self) -> None:
-        """End the server, and what it does for a request; another thread may wait for the answer."""
-        if self._process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-        _end(self._process)
-
-
-# -- in the server ------------------------------------------------------------------------------
-
-
-def serve(get_ready: Callable[[], Callable[[str, int], dict[str, Any]]]) -> int:
-    """Answer the lines of standard input until there are no more; 0, or 3 where the machine ends that.
-
-    ``get_ready`` is called first, and returns the function that answers: it is given a line and what to hand
-    to :func:`fork` as its ``caller``. What they print goes to standard error.
-    """
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    try:
-        with contextlib.suppress(KeyboardInterrupt, BrokenPipeError), signals.ending():
-            answer = get_ready()
-            for line in sys.stdin:
-                print(json.dumps(answer(line, sys.stdin.fileno())), file=replies, flush=True)
-    except Exception as error:
-        sentence = of_the_machine(error)
-        if sentence is None:
-            raise
-        say(f"kraftcheck: {sentence}")
-        return EXIT_UNDETERMINED
-    return 0
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a forked process ended.
-
-    ``lines``: what it wrote, without a line that it did not end; ``in_time``: whether it ended by itself;
-    ``status``: its exit status, negative: the signal that ended it; ``peak_memory``: bytes; ``seconds``: from
-    its beginning to its end.
-    """
-
-    lines: list[str]
-    in_time: bool
-    status: int
-    peak_memory: int
-    seconds: float
-
-
-def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
-    """Do ``work`` in a process of its own, which has ``seconds`` for it and writes to a stream.
-
-    It is killed when they are over, and when the file descriptor ``caller`` is closed at its other end.
+    The process is killed when they are over, and when the file descriptor ``caller`` is closed at its other
+    end. What it found before its end is kept.
     """
     begin = time.monotonic()
     receive, send = os.pipe()
@@ -163,19 +94,44 @@ def fork(work: Callable[[TextIO], None], caller: int, seconds: float) -> Ended:
             if not in_time:
                 os.kill(child, signal.SIGKILL)
             _, ended, usage = os.wait4(child, 0)
-    lines = sent.decode("utf-8", "replace").split("\n")[:-1]
+    # A line that did not end is left out.
+    lines = [msgspec.json.decode(line) for line in sent.split(b"\n")[:-1]]
+    found = [line["found"] for line in lines if "found" in line]
+    end, why = End.TIME, "no result in time"
+    if lines and "end" in lines[-1]:
+        end, why = End(lines[-1]["end"]), lines[-1]["why"]
+    elif in_time:
+        end, why = _by_status(os.waitstatus_to_exitcode(ended))
     unit = 1 if sys.platform == "darwin" else 1024
-    status = os.waitstatus_to_exitcode(ended)
-    return Ended(lines, in_time, status, usage.ru_maxrss * unit, time.monotonic() - begin)
+    return Ended(found, end, why, usage.ru_maxrss * unit, time.monotonic() - begin)
 
 
-def _work_and_exit(work: Callable[[TextIO], None], send: int) -> NoReturn:
+def _by_status(status: int) -> tuple[End, str]:
+    """How a process ended that did not say it, by its exit status (negative: a signal)."""
+    if -status in signals.ENDING:
+        return End.MACHINE, _DIED.format(-status)
+    if status < 0:
+        # Libraries in C++ abort where they get no memory, and the system kills processes that take too much.
+        return End.MEMORY, _DIED.format(-status)
+    if status == EXIT_UNDETERMINED:
+        return End.MEMORY, "its process came to no result; was memory short?"
+    return (End.FAILED, f"its process ended with status {status}") if status else (End.DONE, "")
+
+
+def _work_and_exit(work: Callable[[], Iterable[Any]], send: int) -> NoReturn:
     status = 1
+    # A search for garbage would copy the memory that this process shares with the one that forked it.
+    gc.disable()
     for number in signals.ENDING:
         signal.signal(number, signal.SIG_DFL)
     try:
-        with os.fdopen(send, "w", encoding="utf-8") as stream:
-            work(stream)
+        with os.fdopen(send, "wb") as stream:
+            try:
+                for each in work():
+                    _write(stream, {"found": each})
+            except Exception as error:  # Work on a mutant may fail in any way.
+                end, why = _of(error)
+                _write(stream, {"end": end, "why": why})
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
@@ -183,8 +139,24 @@ def _work_and_exit(work: Callable[[TextIO], None], send: int) -> NoReturn:
         if of_the_machine(error) is not None:
             status = EXIT_UNDETERMINED
     finally:
-        # The server continues: nothing of it is cleaned up here.
+        # The process that forked this one continues: nothing of it is cleaned up here.
         os._exit(status)
+
+
+def _write(stream: Any, line: dict[str, Any]) -> None:
+    stream.write(msgspec.json.encode(line) + b"\n")
+    stream.flush()
+
+
+def _of(error: Exception) -> tuple[End, str]:
+    sentence = of_the_machine(error)
+    if sentence is not None:
+        return (End.MEMORY if is_out_of_memory(error) else End.MACHINE), sentence
+    if isinstance(error, InputError):
+        return End.INPUT, str(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    place = "/".join(Path(where.filename).parts[-2:])
+    return End.FAILED, printable(f"{type(error).__name__}: {error} ({place}, line {where.lineno})")
 
 
 def _listen(receive: int, caller: int, deadline: float) -> tuple[bytes, bool]:

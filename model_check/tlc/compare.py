@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import Graph, collect_graph
 from kraftcheck.engine.system import Limits, Verdict
-from kraftcheck.support import forks
 from kraftcheck.support.errors import InputError, ProcessKilledError
-from kraftcheck.support.failures import ended_by_the_machine
 from kraftcheck.systems.kind import ModelSystem
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.tlc import states as sets
 from kraftcheck.tlc.install import Tools
-from kraftcheck.tlc.modules import Configuration, Modules, TlaMutant
+from kraftcheck.tlc.modules import Configuration, Modules
 from kraftcheck.tlc.output import Said
 from kraftcheck.tlc.process import DUMP, Job, Ran, Running, run, workplace
 from kraftcheck.tlc.states import StatesCompared
 from kraftcheck.tlc.values import NoFormError
-
-GRACE_SECONDS = 60.0
 
 #: So many states TLC is done with before its JVM has optimized any code.
 SMALL_STATES = 20_000
@@ -298,34 +291,3 @@ def _compared(scenario: Scenario, graph: Graph, dump: Path) -> tuple[StatesCompa
     except NoFormError as error:
         return None, f"states not compared: {error}"
     return sets.compare(ours, sets.their_states(dump, frozenset(sets.in_tla(scenario).variables))), ""
-
-
-def ask_about_mutant(mutant: TlaMutant, modules: Modules, wanted: Wanted, report: Report) -> Question:
-    """The question whether TLC kills ``mutant`` by as many steps as the checker. Raises InputError."""
-    configuration = modules.mutated(mutant)
-    report(f"{mutant.id}: the checker explores")
-    ours = _mutant_answer(mutant, wanted)
-
-    def compared(theirs: Answer, folder: Path) -> Comparison:
-        found = differences(ours, theirs, one_worker=wanted.workers == 1)
-        if not found and ours.verdict == theirs.verdict == "holds":
-            found = ("neither kills it",)
-        return Comparison(mutant.id, ours, theirs, found)
-
-    return Question(configuration, ours, False, compared)
-
-
-def _mutant_answer(mutant: TlaMutant, wanted: Wanted) -> Answer:
-    """A mutant is made before the reference is imported, so it runs in a process of its own."""
-    seconds = wanted.max_seconds or 3600.0
-    words = (mutant.id, mutant.scenario, str(seconds))
-    try:
-        done = forks.run("kraftcheck.tlc.mutant_worker", *words, seconds=seconds + GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        return Answer(0, 0, None, (), None, seconds, "the checker reached max_seconds")
-    if ended_by_the_machine(done.returncode):
-        return Answer(0, 0, None, (), None, seconds, "the checker ran out of memory or disk, or was ended")
-    data: dict[str, Any] = json.loads(done.stdout or '{"error": "it said nothing"}')
-    if "error" in data:
-        raise InputError(f"mutant '{mutant.id}': {data['error']}")
-    return Answer(**data | {"violated": tuple(data["violated"])})

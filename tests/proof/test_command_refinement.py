@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kraftcheck.cli.main import main
+from kraftcheck.proof.refinement import terminal
 from kraftcheck.proof.refinement.expected import EXPECTED
-from kraftcheck.proof.refinement.worker import Mutants
 
 
 @pytest.mark.slow
@@ -50,10 +50,10 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_mutant_that_survives_is_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refute(_: Mutants, name: str, scenario: str) -> dict[str, Any]:
+    def refute(_: object, name: str, scenario: str) -> dict[str, Any]:
         return {"killed": name == "majority-is-half", "why": ["a guard"], "seconds": 1.0}
 
-    monkeypatch.setattr(Mutants, "refute", refute)
+    monkeypatch.setattr(terminal, "refute", refute)
     assert main(["prove", "--refinement", "--mutants", "majority-is-half", "vote-not-persisted"]) == 1
     out = capsys.readouterr().out
     assert "killed" in out and "survived" in out

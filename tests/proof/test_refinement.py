@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from kraftcheck.checking.mutation.server import Server
 from kraftcheck.cli.main import main
 from kraftcheck.engine.system import PathStep, Signal
 from kraftcheck.proof.refinement import command
@@ -14,7 +15,7 @@ from kraftcheck.proof.refinement.expected import ALL, EXPECTED
 from kraftcheck.proof.refinement.run import Refinement, Work, check_refinement
 from kraftcheck.proof.refinement.transitions import OUTSIDE, on_all_paths, pass_over
 from kraftcheck.proof.refinement.violations import again, lines_of_broken, lines_of_lack, lines_of_state
-from kraftcheck.proof.refinement.worker import Mutants
+from kraftcheck.proof.refinement.worker import refute
 from kraftcheck.proof.system import CHANGING_VOTERS
 from kraftcheck.reference import fetch
 from kraftcheck.reference.frozen import replace
@@ -238,15 +239,15 @@ def test_larger_scenarios_than_fit_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def mutants() -> Iterator[Mutants]:
-    with Mutants() as found:
+def server() -> Iterator[Server]:
+    with Server() as found:
         yield found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", sorted(EXPECTED.killed))
-def test_a_mutant_of_the_reference_is_killed(mutant: str, mutants: Mutants) -> None:
-    found = mutants.refute(mutant, EXPECTED.killed[mutant])
+def test_a_mutant_of_the_reference_is_killed(mutant: str, server: Server) -> None:
+    found = refute(server, mutant, EXPECTED.killed[mutant])
     assert found["killed"] and found["why"]
 
 
@@ -254,8 +255,8 @@ def test_a_mutant_of_the_reference_is_killed(mutant: str, mutants: Mutants) -> N
 @pytest.mark.parametrize(
     ("mutant", "scenario"), [item for each in EXPECTED.surviving for item in each.tried.items()]
 )
-def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, scenario: str, mutants: Mutants) -> None:
-    assert not mutants.refute(mutant, scenario)["killed"]
+def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, scenario: str, server: Server) -> None:
+    assert not refute(server, mutant, scenario)["killed"]
 
 
 @pytest.mark.slow

@@ -47,12 +47,10 @@ class Recording:
     def flags(self) -> dict[Place, str]:
         """The functions that ran, each with the flags of its blocks (:func:`blocks.flags_of`)."""
         return {
-            Place(module, name): flags
+            Place(module, name): blocks.flags_of(_marked(module).functions[name], began)
             for module, noted in self._noted.items()
             for name, numbers in _marked(module).numbers.items()
-            if (
-                flags := blocks.flags_of(_marked(module).functions[name], noted[numbers.start : numbers.stop])
-            )
+            if any(began := noted[numbers.start : numbers.stop])
         }
 
     @property
@@ -106,11 +104,15 @@ def is_of(module: str, packages: Sequence[str]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def functions(packages: Sequence[str] = (REFERENCE,)) -> tuple[FunctionType, ...]:
-    """The functions of ``packages`` that this process has, at any place.
+def prepare(packages: Sequence[str]) -> None:
+    """Make the marked code of the imported modules of ``packages``, so that forked processes share it."""
+    functions(packages)
+    for module in _modules(packages):
+        _marked(module)
 
-    Those that were there when ``gc.freeze`` was called are found only if this was called before it.
-    """
+
+def functions(packages: Sequence[str] = (REFERENCE,)) -> tuple[FunctionType, ...]:
+    """The functions of ``packages`` that this process has, at any place."""
     return _loaded(FunctionType, packages)
 
 

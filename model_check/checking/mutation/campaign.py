@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import Enum
-from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Lock
+from queue import SimpleQueue
 from typing import Any
 
 from kraftcheck.checking.coverage.executed import Place
 from kraftcheck.checking.ledger import Ledger
 from kraftcheck.checking.mutation import patch
 from kraftcheck.checking.mutation.catalogue import Mutant
+from kraftcheck.checking.mutation.server import Job, Server
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.support.failures import ended_by_the_machine
-from kraftcheck.support.forks import Server
+from kraftcheck.support.forks import End, Ended
 from kraftcheck.systems.scenario import Scenario, find
-
-#: Seconds of a worker in addition to its exploration's time limit: imports, compilation, one level of the
-#: search.
-GRACE_SECONDS = 60.0
 
 
 class Status(Enum):
@@ -53,7 +46,7 @@ class Run:
     states: int
     seconds: float
     limit: str | None
-    trace: tuple[str, ...]
+    trace: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +67,7 @@ class Result:
             "status": self.status.value,
             "reason": self.reason,
             "expected": list(self.mutant.expect),
-            "runs": [
-                {
-                    "judged": run.judged,
-                    "verdict": run.verdict,
-                    "property": run.property,
-                    "steps": run.steps,
-                    "states": run.states,
-                    "seconds": run.seconds,
-                    "limit": run.limit,
-                    "trace": list(run.trace),
-                }
-                for run in self.runs
-            ],
+            "runs": [asdict(run) for run in self.runs],
         }
 
 
@@ -103,7 +84,6 @@ def run(
     *,
     jobs: int = 1,
     timeout: float = 120.0,
-    catalogue: Path | None = None,
     width: int | None = None,
     brief: bool = False,
     ledger: Ledger | None = None,
@@ -111,163 +91,108 @@ def run(
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
 
     The unmutated scenario of a mutant is explored too, once for all mutants that share it. A mutant whose
-    edit no longer applies to the reference is skipped. ``timeout`` bounds each exploration in seconds;
-    ``catalogue`` is the file the mutants come from, if not the shipped one; with ``width`` counterexamples
-    are printed in full, for that width; with ``brief`` in a few words a step. ``ledger``: has the unmutated
-    scenarios that need not be explored again, and receives the others; the campaign also checks that the
-    ledger would explore the scenario of each killed mutant again. Raises InputError if a scenario is not
-    valid.
+    edit no longer applies to the reference is skipped. ``timeout`` bounds each exploration in seconds; with
+    ``width`` counterexamples are printed in full, for that width; with ``brief`` in a few words a step.
+    ``ledger``: has the unmutated scenarios that need not be explored again, and receives the others; the
+    campaign also checks that the ledger would explore the scenario of each killed mutant again. Raises
+    InputError if a scenario is not valid.
     """
-    chosen = list(mutants)
-    skipped = {mutant.id: reason for mutant in chosen if (reason := _why_it_does_not_apply(mutant))}
+    chosen = {mutant: _changed(mutant) for mutant in mutants}
     scenarios = {name: find(name) for name in dict.fromkeys(mutant.scenario for mutant in chosen)}
-    source = [] if catalogue is None else ["--catalogue", str(catalogue)]
-    source += [] if width is None else ["--width", str(width)]
-    source += ["--brief"] if brief else []
-    pool, workers = ThreadPoolExecutor(max(1, jobs)), Workers()
+    how = {"timeout": timeout, "width": width, "brief": brief}
+    # The first server reports that it compiles.
+    servers = [Server(tell=number == 0) for number in range(max(1, jobs))]
+    pool, idle = ThreadPoolExecutor(len(servers)), SimpleQueue[Server]()
+    for server in servers:
+        idle.put(server)
+
+    def work(job: Job) -> Ended:
+        server = idle.get()
+        try:
+            return server.run(job)
+        finally:
+            idle.put(server)
+
     # An interrupt does not wait for the running mutants.
     try:
-        controls: dict[str, Future[Explored]] = {}
-        explored: dict[str, Future[Explored]] = {}
-        for mutant in chosen:
-            if mutant.id in skipped:
+        controls: dict[str, Future[Ended]] = {}
+        explored: dict[Mutant, Future[Ended]] = {}
+        for mutant, changed in chosen.items():
+            if isinstance(changed, InputError):
                 continue
-            if mutant.scenario not in controls:
-                controls[mutant.scenario] = pool.submit(
-                    _control, workers, scenarios[mutant.scenario], timeout, ledger
-                )
-            number = max(1, len(mutant.expect))
-            explored[mutant.id] = pool.submit(workers.work, [mutant.id, *source], timeout, number)
-        for mutant in chosen:
-            if mutant.id in skipped:
-                yield Result(mutant, Status.SKIPPED, skipped[mutant.id])
+            name = mutant.scenario
+            if name not in controls:
+                controls[name] = pool.submit(_control, work, scenarios[name], timeout, ledger)
+            explored[mutant] = pool.submit(work, _exploration(mutant, changed, how))
+        for mutant, changed in chosen.items():
+            if isinstance(changed, InputError):
+                yield Result(mutant, Status.SKIPPED, str(changed))
             else:
-                found = judge(mutant, controls[mutant.scenario].result(), explored[mutant.id].result())
-                yield found if ledger is None else _reached(found, scenarios[mutant.scenario], ledger)
+                found = judge(mutant, controls[mutant.scenario].result(), explored[mutant].result())
+                yield (
+                    found if ledger is None else _reached(found, scenarios[mutant.scenario], changed, ledger)
+                )
     finally:
         if ledger is not None:
             ledger.write()
         pool.shutdown(wait=False, cancel_futures=True)
-        workers.close()
+        for server in servers:
+            server.close()
         pool.shutdown(wait=True)
 
 
-def _control(workers: Workers, scenario: Scenario, timeout: float, ledger: Ledger | None) -> Explored:
+def _changed(mutant: Mutant) -> Mapping[str, str] | InputError:
+    """The sources that ``mutant`` changes, or the reason why its edits do not apply."""
+    try:
+        return patch.mutated_sources(mutant)
+    except InputError as error:
+        return error
+
+
+def _exploration(mutant: Mutant, changed: Mapping[str, str], how: Mapping[str, Any]) -> Job:
+    judged = mutant.expect or (None,)
+    return Job(
+        "kraftcheck.checking.mutation.worker:explore",
+        {"scenario": mutant.scenario, "judged": judged, **how},
+        how["timeout"] * len(judged),
+        mutant=mutant.id,
+        changed=changed,
+    )
+
+
+def _control(
+    work: Callable[[Job], Ended], scenario: Scenario, timeout: float, ledger: Ledger | None
+) -> Ended:
     """The result of a scenario without a mutant, from the ledger if it has one."""
     kept = None if ledger is None or scenario.expect.verdict != "holds" else ledger.kept(scenario)
     if kept is not None:
-        return Explored(({"verdict": "holds", "differences": []},))
-    found = workers.work(["--control", scenario.name], timeout, 1)
-    if ledger is not None and found.error is None and found.limit is None:
-        (only,) = found.explorations
+        return Ended([{"verdict": "holds", "differences": []}])
+    module = "kraftcheck.checking.mutation.worker"
+    arguments = {"scenario": scenario.name, "timeout": timeout}
+    first = f"{module}:prepare_controls"
+    found = work(Job(f"{module}:control", arguments, timeout, first=first))
+    if ledger is not None and found.end is End.DONE:
+        (only,) = found.found
         if only["as_expected"]:
             ran = {Place(module, function): flags for module, function, flags in only["ran"]}
             ledger.keep(scenario, only["states"], ran)
     return found
 
 
-def _reached(found: Result, scenario: Scenario, ledger: Ledger) -> Result:
+def _reached(found: Result, scenario: Scenario, changed: Mapping[str, str], ledger: Ledger) -> Result:
     """``found``, or that the ledger has a result for the scenario that the mutant changes."""
-    if found.status is not Status.KILLED:
-        return found
-    if ledger.kept(scenario, ledger.sources.replaced(patch.mutated_sources(found.mutant))) is None:
+    if found.status is not Status.KILLED or ledger.kept(scenario, ledger.sources.replaced(changed)) is None:
         return found
     why = f"'kraftcheck check' would not explore {scenario.name} again after this edit; please report it"
     return replace(found, status=Status.FAILED, reason=why)
 
 
-def _why_it_does_not_apply(mutant: Mutant) -> str | None:
-    try:
-        patch.mutated_sources(mutant)
-    except InputError as error:
-        return str(error)
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Explored:
-    """The explorations of a mutant, or of the unmutated reference, or the reason why there are none.
-
-    For each the output of a worker: ``judged``, ``verdict``, ``property``, ``steps``, ``states``,
-    ``seconds``, ``limit`` and, of a mutant, ``trace``, of the reference, ``differences``. ``limit``: time or
-    memory, which prevented a result.
-    """
-
-    explorations: tuple[dict[str, Any], ...] = ()
-    error: str | None = None
-    limit: str | None = None
-
-
-class Workers:
-    """Servers of workers: one for each concurrent thread. The first one reports that it compiles."""
-
-    def __init__(self) -> None:
-        self._idle: SimpleQueue[Server] = SimpleQueue()
-        self._all: list[Server] = []
-        self._lock, self._closed = Lock(), False
-
-    def work(self, arguments: list[str], timeout: float, explorations: int) -> Explored:
-        """The result of the worker with ``arguments``, within ``timeout`` seconds for each exploration."""
-        request = {
-            "arguments": [*arguments, "--timeout", str(timeout)],
-            "seconds": timeout * explorations + GRACE_SECONDS,
-        }
-        try:
-            server = self._idle.get_nowait()
-        except Empty:
-            with self._lock:
-                if self._closed:
-                    return Explored(limit="interrupted")
-                server = Server("kraftcheck.checking.mutation.server", *([] if self._all else ["--tell"]))
-                self._all.append(server)
-        answer = server.ask(json.dumps(request))
-        if answer is None:
-            with self._lock:
-                self._all.remove(server)
-            server.close()
-            return Explored(limit="the process of the workers ended; was memory short?")
-        self._idle.put(server)
-        return _explored(answer)
-
-    def close(self) -> None:
-        """End all servers, including busy ones."""
-        with self._lock:
-            self._closed = True
-        for server in self._all:
-            server.close()
-
-
-def _explored(answer: dict[str, Any]) -> Explored:
-    limits = [data["limit"] for data in answer["found"] if "judged" not in data and "limit" in data]
-    found = [data for data in answer["found"] if "judged" in data]
-    errors = [data["error"] for data in answer["found"] if "error" in data]
-    if not answer["in_time"]:
-        return Explored(limit="no result in time")
-    if limits or ended_by_the_machine(answer["status"]):
-        return Explored(limit=limits[0] if limits else "the worker was ended; was memory short?")
-    if not errors and answer["status"]:
-        errors = [f"the worker ended with status {answer['status']}"]
-    return Explored(tuple(found), errors[-1] if errors else None)
-
-
-def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
-    """The outcome of ``mutant``; ``control`` is its scenario explored without it."""
+def judge(mutant: Mutant, control: Ended, report: Ended) -> Result:
+    """The outcome of ``mutant`` by its explorations; ``control``: its scenario explored without it."""
     trouble = _trouble_of_control(mutant, control)
     if trouble is not None:
         return Result(mutant, *trouble)
-    runs = tuple(
-        Run(
-            judged=data["judged"],
-            verdict=data["verdict"],
-            property=data["property"],
-            steps=data["steps"],
-            states=data["states"],
-            seconds=data["seconds"],
-            limit=data["limit"],
-            trace=tuple(data["trace"]),
-        )
-        for data in report.explorations
-    )
+    runs = tuple(Run(**{each.name: data[each.name] for each in fields(Run)}) for data in report.found)
     if report.limit is not None:
         return Result(mutant, Status.UNDETERMINED, report.limit, runs)
     if report.error is not None:
@@ -283,13 +208,13 @@ def judge(mutant: Mutant, control: Explored, report: Explored) -> Result:
     return Result(mutant, Status.KILLED, "", runs)
 
 
-def _trouble_of_control(mutant: Mutant, control: Explored) -> tuple[Status, str] | None:
+def _trouble_of_control(mutant: Mutant, control: Ended) -> tuple[Status, str] | None:
     """The reason why the unmutated scenario does not serve as a control, if it does not."""
     if control.limit is not None:
         return Status.UNDETERMINED, f"the unmutated {mutant.scenario}: {control.limit}"
     if control.error is not None:
         return Status.FAILED, f"the unmutated {mutant.scenario}: {control.error}"
-    (found,) = control.explorations
+    (found,) = control.found
     if found["verdict"] == "undetermined":
         return Status.UNDETERMINED, f"the unmutated {mutant.scenario}: {found['limit']} reached"
     if found["verdict"] != "holds" or found["differences"]:

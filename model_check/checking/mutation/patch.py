@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib.abc import InspectLoader, Loader, MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
 from types import ModuleType
@@ -77,17 +77,13 @@ def _functions(source: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def edits_by_module(mutant: Mutant) -> dict[str, tuple[Edit, ...]]:
-    """The edits of ``mutant``, by the module they change."""
-    modules = dict.fromkeys(edit.module for edit in mutant.edit)
-    return {module: tuple(edit for edit in mutant.edit if edit.module == module) for module in modules}
-
-
 def mutated_sources(mutant: Mutant) -> dict[str, str]:
     """The changed source of each module ``mutant`` edits. Raises InputError if an edit does not apply."""
     return {
-        module: apply(source_of(module, mutant.id), edits, mutant.id)
-        for module, edits in edits_by_module(mutant).items()
+        module: apply(
+            source_of(module, mutant.id), [each for each in mutant.edit if each.module == module], mutant.id
+        )
+        for module in dict.fromkeys(edit.module for edit in mutant.edit)
     }
 
 
@@ -99,58 +95,42 @@ def source_of(module: str, mutant: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def file_of(module: str, mutant: str) -> str:
-    """The file name of the edited source of ``module`` in tracebacks."""
-    return f"<{module}, mutant {mutant}>"
-
-
-class MutatingFinder(MetaPathFinder):
-    """Finds the modules that a mutant edits, and gives them the edited source.
-
-    ``applied`` are the modules imported so far in their edited form.
+class ChangedSources(MetaPathFinder, Loader):
+    """Gives modules other sources when they are imported: ``sources``, by module. None of it is cached as
+    bytecode. ``name``: what tracebacks call it. ``applied``: the modules imported so far.
     """
 
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant = mutant
-        self.edits: Mapping[str, tuple[Edit, ...]] = edits_by_module(mutant)
+    def __init__(self, name: str, sources: Mapping[str, str]) -> None:
+        self._name, self._sources = name, sources
         self.applied: set[str] = set()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module's spec with the loader wrapped; ``None`` for modules that are not edited."""
-        if fullname not in self.edits:
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and isinstance(spec.loader, InspectLoader):
-            spec.loader = _MutatingLoader(self, spec.loader)
+        """The module's spec with this loader; ``None`` for modules that do not change."""
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in self._sources else None
+        if spec is not None:
+            spec.loader = self
         return spec
-
-
-class _MutatingLoader(Loader):
-    """Executes edited source; none of it is cached as bytecode."""
-
-    def __init__(self, finder: MutatingFinder, original: InspectLoader) -> None:
-        self.finder = finder
-        self.original = original
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return None
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        source = self.original.get_source(name)
-        assert source is not None, f"{name} has no source"
-        changed = apply(source, self.finder.edits[name], self.finder.mutant.id)
-        exec(compile(changed, file_of(name, self.finder.mutant.id), "exec"), module.__dict__)
-        self.finder.applied.add(name)
+        exec(compile(self._sources[name], file_of(name, self._name), "exec"), module.__dict__)
+        self.applied.add(name)
 
 
-def install(mutant: Mutant) -> MutatingFinder:
-    """Make this process import ``mutant`` instead of the reference; only before it has imported any of it."""
+def file_of(module: str, name: str) -> str:
+    """The file name of the changed source of ``module`` in tracebacks."""
+    return f"<{module}, mutant {name}>"
+
+
+def install(name: str, sources: Mapping[str, str]) -> ChangedSources:
+    """Make this process import ``sources`` instead of those of the reference; only before it has imported
+    any of it.
+    """
     early = [name for name in sys.modules if f"{name}.".startswith(f"{REFERENCE}.")]
     if early:
         raise RuntimeError(f"{early[0]} was imported before the mutant was made")
-    finder = MutatingFinder(mutant)
+    finder = ChangedSources(name, sources)
     sys.meta_path.insert(0, finder)
     return finder

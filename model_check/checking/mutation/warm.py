@@ -13,8 +13,8 @@ import ast
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
@@ -29,41 +29,54 @@ class Place(NamedTuple):
     line: int
 
 
-class _Body(NamedTuple):
-    line: int
-    body: str
-
-
-@dataclass(frozen=True)
+@dataclass
 class Image:
-    """A process with the reference imported: ``before``, the modules that were loaded before it;
-    ``functions``, those of the reference by place; ``ran``, the places of those that ran during the import.
+    """A process that imports the reference: ``before``, the modules that were loaded before that;
+    ``functions``, those of the reference by place; ``ran``, the places of those that ran meanwhile.
     """
 
-    before: frozenset[str]
-    functions: Mapping[Place, tuple[FunctionType, ...]]
-    ran: frozenset[Place]
+    before: frozenset[str] = field(default_factory=lambda: frozenset(sys.modules))
+    functions: Mapping[Place, tuple[FunctionType, ...]] = field(default_factory=dict)
+    ran: set[Place] = field(default_factory=set)
+
+    def load(self, load: Callable[[], object]) -> None:
+        """Call ``load``, which imports the reference or modules that use it. Raises what it raises."""
+
+        def note(frame: FrameType, event: str, _: Any) -> None:
+            module = frame.f_globals.get("__name__", "")
+            if event == "call" and is_of(module, (REFERENCE,)):
+                self.ran.add(Place(module, frame.f_code.co_firstlineno))
+
+        sys.setprofile(note)
+        try:
+            load()
+        finally:
+            sys.setprofile(None)
+        found: dict[Place, list[FunctionType]] = defaultdict(list)
+        for each in functions():
+            found[Place(each.__globals__["__name__"], each.__code__.co_firstlineno)].append(each)
+        self.functions = {place: tuple(several) for place, several in found.items()}
 
     def become(self, module: str, source: str, changed: str, file: str) -> bool:
         """Replace the code of the functions of ``module`` in whose bodies its ``source`` and the text
         ``changed`` differ; ``file`` is the name of the new code in tracebacks. False: nothing was replaced,
         since only an import of ``changed`` has the same effect.
         """
-        old, new = ast.parse(source), ast.parse(changed)
+        old, new = _parts(source), _parts(changed)
+        if old.outside != new.outside or len(old.bodies) != len(new.bodies):
+            return False
         codes = _codes_by_line(compile(changed, file, "exec"))
         replacements: list[tuple[FunctionType, CodeType]] = []
-        for before, after in zip(_take_bodies(old), _take_bodies(new), strict=False):
-            if before.body == after.body:
+        for (line, before), (new_line, after) in zip(old.bodies, new.bodies, strict=True):
+            if before == after:
                 continue
-            place, code = Place(module, before.line), codes[after.line]
+            place, code = Place(module, line), codes[new_line]
             there = self.functions.get(place, ())
             if place in self.ran or not there:
                 return False
             if any(each.__code__.co_freevars != code.co_freevars for each in there):
                 return False
             replacements += [(each, code) for each in there]
-        if ast.dump(old) != ast.dump(new):
-            return False
         for function, code in replacements:
             function.__code__ = code
         return True
@@ -79,38 +92,39 @@ class Image:
                 vars(sys.modules[package]).pop(module, None)
 
 
-def image(load: Callable[[], None]) -> Image:
-    """The process after ``load``, which imports the reference and all modules that use it."""
-    before = frozenset(sys.modules)
-    ran: set[Place] = set()
+class _Parts(NamedTuple):
+    """The text of a module: ``outside``, its lines outside the bodies of its outermost functions, and
+    ``bodies``, each with the line of its function.
+    """
 
-    def note(frame: FrameType, event: str, _: Any) -> None:
-        module = frame.f_globals.get("__name__", "")
-        if event == "call" and is_of(module, (REFERENCE,)):
-            ran.add(Place(module, frame.f_code.co_firstlineno))
-
-    sys.setprofile(note)
-    try:
-        load()
-    finally:
-        sys.setprofile(None)
-    found: dict[Place, list[FunctionType]] = defaultdict(list)
-    for each in functions():
-        found[Place(each.__globals__["__name__"], each.__code__.co_firstlineno)].append(each)
-    return Image(before, {place: tuple(several) for place, several in found.items()}, frozenset(ran))
+    outside: list[str]
+    bodies: list[tuple[int, list[str]]]
 
 
-def _take_bodies(tree: ast.AST) -> list[_Body]:
-    """The outermost functions below ``tree``, in order; their bodies are removed from it."""
-    found = []
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef):
-            line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            found.append(_Body(line, ast.dump(ast.Module(node.body, []))))
-            node.body = []
-        else:
-            found += _take_bodies(node)
+def _parts(source: str) -> _Parts:
+    lines = source.split("\n")
+    found, begin = _Parts([], []), 0
+    for function in _outermost(ast.parse(source)):
+        body, end = function.body[0].lineno - 1, function.end_lineno or 0
+        first = min([function.lineno, *(each.lineno for each in function.decorator_list)])
+        found.outside.extend([*lines[begin:body], ""])
+        found.bodies.append((first, lines[body:end]))
+        begin = end
+    found.outside.extend(lines[begin:])
     return found
+
+
+def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    """The functions outside other functions whose body begins on a line of its own, in order."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef):
+            yield from _outermost(node)
+        elif node.body[0].lineno > max(node.lineno, *map(_last_line, (*ast.walk(node.args), node.returns))):
+            yield node
+
+
+def _last_line(node: ast.AST | None) -> int:
+    return getattr(node, "end_lineno", None) or 0
 
 
 def _codes_by_line(code: CodeType) -> dict[int, CodeType]:

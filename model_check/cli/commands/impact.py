@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from kraftcheck.checking.coverage.functions import sources_in
 from kraftcheck.impact import concern, diff, targets
 from kraftcheck.impact.output import as_data, run_and_report, show
-from kraftcheck.impact.run import Ran
+from kraftcheck.impact.run import FAILED, UNDETERMINED, Ran
 from kraftcheck.impact.targets import Sources, Target
-from kraftcheck.impact.worker import FAILED, UNDETERMINED
 from kraftcheck.support.arguments import cores, positive, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED

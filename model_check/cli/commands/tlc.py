@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kraftcheck.checking.mutation.server import Server
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
 from kraftcheck.support.arguments import cores, positive, thread_count, whole_number
@@ -30,12 +31,12 @@ from kraftcheck.tlc.compare import (
     Status,
     Wanted,
     ask,
-    ask_about_mutant,
     compare_all,
 )
 from kraftcheck.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
 from kraftcheck.tlc.install import find_tools
 from kraftcheck.tlc.modules import Modules
+from kraftcheck.tlc.mutants import ask_about_mutant
 from kraftcheck.tlc.states import COUNTS, OnlyOne, lines_of
 from kraftcheck.traces import json_form
 
@@ -126,13 +127,15 @@ def run(arguments: argparse.Namespace) -> int:
         return _follow(arguments, modules)
     wanted = Wanted(arguments.threads, arguments.workers, arguments.max_seconds, arguments.states)
     askings: list[Asking]
+    server = Server()
     if arguments.mutants:
         known = modules.mutants()
         for word in arguments.scenarios or known:
             if word not in known:
                 raise InputError(f"mutant '{word}' has no TLA+ counterpart; there are {', '.join(known)}.")
         askings = [
-            partial(ask_about_mutant, known[word], modules, wanted) for word in arguments.scenarios or known
+            partial(ask_about_mutant, known[word], server, modules, wanted)
+            for word in arguments.scenarios or known
         ]
     else:
         chosen = _chosen(arguments, modules)
@@ -141,6 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         askings = [partial(ask, scenario, modules, wanted) for scenario in chosen]
     tools = find_tools(arguments.jar)
     with (
+        server,
         progress(quiet=arguments.json) as report,
         closing(compare_all(askings, modules, tools, wanted, arguments.jobs, report)) as comparisons,
     ):

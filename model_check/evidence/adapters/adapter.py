@@ -21,18 +21,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--mutant", metavar="ID", help="run this mutant of the reference instead")
     arguments = parser.parse_args(argv)
     try:
-        finder = None
+        finder, changed = None, dict[str, str]()
         if arguments.mutant is not None:
             mutants = catalogue.shipped()
             if arguments.mutant not in mutants:
                 hint = did_you_mean(arguments.mutant, mutants) or "; see 'kraftcheck mutate --list'."
                 raise InputError(f"there is no mutant '{arguments.mutant}'{hint}")
-            finder = patch.install(mutants[arguments.mutant])
+            changed = patch.mutated_sources(mutants[arguments.mutant])
+            finder = patch.install(arguments.mutant, changed)
         from kraftcheck.evidence.adapters.serving import ReferenceAdapter, serve
 
-        if finder is not None and finder.applied != set(finder.edits):
+        if finder is not None and finder.applied != changed.keys():
             raise InputError(
-                f"mutant '{arguments.mutant}' changes {', '.join(sorted(finder.edits))}, "
+                f"mutant '{arguments.mutant}' changes {', '.join(sorted(changed))}, "
                 "which no question to a replica reaches; choose a mutant of replicas."
             )
         serve(ReferenceAdapter(), sys.stdin, sys.stdout)

@@ -9,8 +9,12 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from kraftcheck.checking.mutation import patch
+from kraftcheck.checking.mutation.catalogue import Mutant
+from kraftcheck.checking.mutation.server import Job, Server
 from kraftcheck.pipeline.campaign.cells import Cell, from_task
-from kraftcheck.support.forks import Server
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.forks import End, Ended
 from kraftcheck.support.sources import require_sources
 
 if TYPE_CHECKING:
@@ -18,15 +22,11 @@ if TYPE_CHECKING:
 
     Runs = Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]
 
-_MODULE = "kraftcheck.pipeline.campaign.server"
-#: How often a cell is begun whose server ends.
-_ATTEMPTS = 2
-
 
 @cache
 def _server() -> Server:
     """The server of this worker of Spark, which is used for task after task."""
-    server = Server(_MODULE)
+    server = Server()
     atexit.register(server.close)
     return server
 
@@ -35,16 +35,36 @@ def run_cell(task: str) -> dict[str, Any]:
     """A row of the data set of cells. Raises InputError where executors have other sources."""
     cell, id_, sources = from_task(task)
     require_sources(sources)
-    found = None
-    for _ in range(_ATTEMPTS):
-        found = _server().ask(task)
-        if found is not None:
-            break
-        _server().close()
-        _server.cache_clear()
-    found = found or {"verdict": "failed", "error": f"its server ended, {_ATTEMPTS} times"}
+    found = found_by(cell, task)
     now = datetime.now(UTC)
     return coordinates(cell, id_) | {"finished": now, "host": socket.gethostname()} | found
+
+
+def found_by(cell: Cell, task: str) -> dict[str, Any]:
+    """What the cell of ``task`` finds, in a process of its own."""
+    try:
+        changed = {}
+        if cell.mutant_content is not None:
+            changed = patch.mutated_sources(Mutant.model_validate_json(cell.mutant_content))
+    except InputError as error:
+        return {"verdict": "invalid", "error": str(error)}
+    arguments, seconds = {"task": task}, cell.limits.seconds
+    job = Job("kraftcheck.pipeline.campaign.explore:run", arguments, seconds, cell.mutant, changed)
+    ended = _server().run(job)
+    return _row(ended) | {"seconds": ended.seconds, "peak_memory": ended.peak_memory}
+
+
+def _row(ended: Ended) -> dict[str, Any]:
+    if ended.error is not None:
+        verdict = "invalid" if ended.end is End.INPUT else "failed"
+        return {"verdict": verdict, "error": ended.error[:2000]}
+    if ended.found:
+        # The last is the most that is known.
+        found: dict[str, Any] = ended.found[-1]
+        return found
+    if ended.end is End.MACHINE:
+        return {"verdict": "failed", "error": ended.why}
+    return {"verdict": "undetermined", "limit": "max_seconds" if ended.end is End.TIME else "max_memory"}
 
 
 def coordinates(cell: Cell, id_: str) -> dict[str, Any]:

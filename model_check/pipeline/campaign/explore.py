@@ -1,59 +1,53 @@
-"""What a cell finds, in a process that becomes the mutant before it explores."""
+"""What a cell finds: a job of :mod:`kraftcheck.checking.mutation.server`."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
+from kraftcheck.checking.coverage.covering import Covered, Covering
 from kraftcheck.checking.mutation import worker
-from kraftcheck.checking.mutation.catalogue import Mutant
-from kraftcheck.pipeline.campaign.cells import Cell
-from kraftcheck.support.errors import DiskError, InputError
-from kraftcheck.support.failures import is_out_of_memory
+from kraftcheck.checking.run import CheckResult, check
+from kraftcheck.engine.shrink import shrink
+from kraftcheck.engine.simulate import simulate
+from kraftcheck.engine.system import Limits, System
+from kraftcheck.pipeline.campaign.cells import Cell, from_task
+from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, from_data
-
-if TYPE_CHECKING:
-    from kraftcheck.checking.coverage.covering import Covered
-    from kraftcheck.checking.mutation.warm import Image
-    from kraftcheck.checking.run import CheckResult
-    from kraftcheck.traces import Trace
+from kraftcheck.traces import Trace, json_form
+from kraftcheck.traces import build as build_trace
 
 Found = dict[str, Any]
-Tell = Callable[[Found], None]
 
 #: Longer counterexamples are not kept, in characters of JSON.
 MOST_TRACE = 4_000_000
 
 
-def run(cell: Cell, tell: Tell, image: Image | None = None) -> None:
-    """Run ``cell`` and ``tell`` what it finds, and again when the counterexamples are there.
+def run(task: str) -> Iterator[Found]:
+    """What the cell of ``task`` finds, and again when the counterexamples are there.
 
-    The results have the columns of the data set of cells that are about the exploration. ``image``: this
-    process has imported the reference.
+    The results have the columns of the data set of cells that are about the exploration.
     """
-    try:
-        if cell.mutant_content is not None:
-            worker.become(Mutant.model_validate_json(cell.mutant_content), image)
-        scenario = from_data(json.loads(cell.content), cell.scenario)
-        if cell.mutant_alone:
-            scenario = worker.judging(scenario, cell.judged)
-        (_check if cell.engine == "check" else _simulate)(cell, scenario, tell)
-    except DiskError as error:
-        tell({"verdict": "failed", "error": str(error)})
-    except InputError as error:
-        tell({"verdict": "invalid", "error": str(error)})
-    except Exception as error:  # A mutant may break the reference in any way; the row says so.
-        if is_out_of_memory(error):
-            tell({"verdict": "undetermined", "limit": "max_memory"})
-            return
-        tell({"verdict": "failed", "error": f"{type(error).__name__}: {error}"[:2000]})
+    cell, _, _ = from_task(task)
+    _limit_memory(cell.limits.memory)
+    scenario = from_data(json.loads(cell.content), cell.scenario)
+    if cell.mutant_alone:
+        scenario = worker.judging(scenario, cell.judged)
+    yield from (_check if cell.engine == "check" else _simulate)(cell, scenario)
 
 
-def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
-    from kraftcheck.checking.run import check
-    from kraftcheck.engine.system import Limits
+def _limit_memory(resident: int) -> None:
+    """Make allocations fail beyond twice the limit at which an exploration gives up by itself."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/statm", encoding="ascii") as file:
+        data = int(file.read().split()[5]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (data + 2 * resident, resource.RLIM_INFINITY))
 
+
+def _check(cell: Cell, scenario: Scenario) -> Iterator[Found]:
     limits = Limits(
         max_states=cell.limits.states, max_memory=cell.limits.memory, max_seconds=cell.limits.seconds
     )
@@ -72,9 +66,7 @@ def _check(cell: Cell, scenario: Scenario, tell: Tell) -> None:
         "limit": result.limit,
         "covered": _covered(result.covered) if cell.coverage else None,
     }
-    tell(found)
-    if found["violated"]:
-        _tell_traces(cell, found, result.traces, tell)
+    yield from _with_traces(cell, found, result.traces)
 
 
 def _judged_to(cell: Cell, result: CheckResult) -> int | None:
@@ -105,17 +97,7 @@ def _as_expected(cell: Cell, result: CheckResult, violated: Sequence[worker.Viol
     return cell.judged in names if cell.judged is not None else not names
 
 
-def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
-    from typing import cast
-
-    from kraftcheck.checking.coverage.covering import Covering
-    from kraftcheck.engine.shrink import shrink
-    from kraftcheck.engine.simulate import simulate
-    from kraftcheck.engine.system import System
-    from kraftcheck.reference.frozen import replace
-    from kraftcheck.systems.kinds import kind_of
-    from kraftcheck.traces import build as build_trace
-
+def _simulate(cell: Cell, scenario: Scenario) -> Iterator[Found]:
     assert cell.seed is not None and cell.walks is not None and cell.depth is not None
     system = kind_of(scenario).build(scenario)
     covering = Covering(system, guards=True) if cell.coverage else None
@@ -154,9 +136,7 @@ def _simulate(cell: Cell, scenario: Scenario, tell: Tell) -> None:
         "limit": None if shrunk else exploration.limit,
         "covered": None if covered is None else _covered(covered),
     }
-    tell(found)
-    if shrunk:
-        _tell_traces(cell, found, lambda: [build_trace(system, scenario, each) for each in shrunk], tell)
+    yield from _with_traces(cell, found, lambda: [build_trace(system, scenario, each) for each in shrunk])
 
 
 def _counts(found: Any) -> Found:
@@ -176,20 +156,18 @@ def _covered(covered: Covered | None) -> list[str] | None:
     return sorted([f"{kind} {name}" for kind, name in covered.items] + guards)
 
 
-def _tell_traces(cell: Cell, found: Found, traces: Callable[[], Sequence[Trace]], tell: Tell) -> None:
+def _with_traces(cell: Cell, found: Found, traces: Callable[[], Sequence[Trace]]) -> Iterator[Found]:
+    yield found
+    if not found["violated"]:
+        return
     try:
-        tell(_with_traces(found, traces()))
+        texts = {trace.property: json_form.dumps(trace, indent=None) for trace in traces()}
     except Exception:
         # The states of a mutant may be none that a trace can show; that it is killed stands.
         if cell.mutant_content is None:
             raise
-
-
-def _with_traces(found: Found, traces: Sequence[Trace]) -> Found:
-    from kraftcheck.traces import json_form
-
-    texts = {trace.property: json_form.dumps(trace, indent=None) for trace in traces}
+        return
     kept = {name: text for name, text in texts.items() if len(text) <= MOST_TRACE}
-    return found | {
+    yield found | {
         "violated": [each | {"trace": kept.get(each["property"])} for each in found["violated"]],
     }

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from kraftcheck.checking.mutation import campaign as mutation
 from kraftcheck.checking.mutation import catalogue
 from kraftcheck.pipeline.campaign.cells import NO_MUTANT
+from kraftcheck.support.forks import End, Ended
 
 Row = dict[str, Any]
 
@@ -190,12 +191,12 @@ def _judged(plan: Sequence[Row], cells: Mapping[str, Row]) -> dict[str, mutation
     return judged
 
 
-def _explored(rows: list[Row], mutant: catalogue.Mutant | None) -> mutation.Explored:
-    """Rows as what ``kraftcheck mutate`` has of its workers."""
+def _explored(rows: list[Row], mutant: catalogue.Mutant | None) -> Ended:
+    """Rows as what ``kraftcheck mutate`` has of its processes."""
     error = next((row["error"] for row in rows if row["error"] is not None), None)
     order = mutant.expect if mutant is not None else ()
     told = sorted(rows, key=lambda row: order.index(row["judged"]) if row["judged"] in order else -1)
-    return mutation.Explored(tuple(map(_exploration, told)), error)
+    return Ended([*map(_exploration, told)], End.DONE if error is None else End.FAILED, error or "")
 
 
 def _exploration(row: Row) -> dict[str, Any]:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kraftcheck.checking.mutation.server import Server
 from kraftcheck.proof.refinement import violations
 from kraftcheck.proof.refinement.expected import ALL, DIFFERENCES, EXPECTED
 from kraftcheck.proof.refinement.run import Progress, Refinement, Work, check_refinement
-from kraftcheck.proof.refinement.worker import Mutants
+from kraftcheck.proof.refinement.worker import refute
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.outputs import versioned
@@ -158,10 +159,10 @@ def run_mutants(names: Sequence[str], *, only_list: bool, as_json: bool) -> int:
         print("\n".join(names))
         return EXIT_EXPECTED
     out, seen = console(), 0
-    with Mutants() as mutants, progress(quiet=as_json) as tell:
+    with Server() as server, progress(quiet=as_json) as tell:
         for name in names:
             tell(name)
-            found = mutants.refute(name, EXPECTED.killed[name])
+            found = refute(server, name, EXPECTED.killed[name])
             seen += found["killed"]
             if as_json:
                 data = {"mutant": name, "scenario": EXPECTED.killed[name], **found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraftcheck import spec
+from kraftcheck.checking.ledger import Sources
 from kraftcheck.checking.mutation import campaign, catalogue, patch
 from kraftcheck.checking.mutation.campaign import Status
 from kraftcheck.checking.mutation.catalogue import Mutant
@@ -17,6 +18,7 @@ from kraftcheck.systems.kraft.scenario import NAMES
 
 MUTANTS = catalogue.shipped()
 SCENARIOS = scenario.shipped()
+IMPORTED = Sources.installed().closure()
 
 
 @pytest.mark.slow
@@ -43,6 +45,7 @@ def _lacks(mutant: Mutant, rules: set[str], judged: set[str]) -> list[str]:
     lacks += [f"{name} is not judged" for name in mutant.expect if name not in judged]
     if SCENARIOS[mutant.scenario].expect.verdict != "holds":
         lacks.append("its scenario expects a violation")
+    lacks += [f"no check imports {edit.module}" for edit in mutant.edit if edit.module not in IMPORTED]
     try:
         patch.mutated_sources(mutant)
     except InputError as error:

@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from kraftcheck.checking.mutation import catalogue, patch, untouched
+from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.catalogue import Edit, Mutant
-from kraftcheck.checking.mutation.untouched import Reason
+from kraftcheck.checking.mutation.server import Job, Server
+from kraftcheck.impact.run import FAILED, PASSED
+from kraftcheck.support.forks import End
 from kraftcheck.systems.guards import Guard, guards_of_brokers
+from tests.checking.mutation import untouched
+from tests.checking.mutation.untouched import Reason
 
-ROOT = Path(__file__).parents[3]
 GUARDS = guards_of_brokers()
 TOUCHED = untouched.touched(catalogue.shipped().values())
 UNTOUCHED = {untouched.key(guard) for place, guard in GUARDS.items() if place not in TOUCHED}
 TESTED = [(each, reason) for reason in untouched.reasons() for each in reason.guards if reason.test]
-
-#: Runs tests on the reference with one condition changed; reads a line of JSON for each: the mutant (null:
-#: none), the test. Each runs in a process forked from one that has imported all that it needs.
-RUN = """
-import importlib, json, os, pkgutil, sys
-import pytest
-from kraftcheck.checking.mutation import patch, warm
-from kraftcheck.checking.mutation.catalogue import Mutant
-from kraftcheck.support.places import REFERENCE, folder_of
-
-def load():
-    for each in pkgutil.walk_packages([str(folder_of(REFERENCE))], REFERENCE + "."):
-        importlib.import_module(each.name)
-
-def changed(mutant):
-    for module, source in patch.mutated_sources(mutant).items():
-        if not image.become(module, patch.source_of(module, mutant.id), source, module):
-            image.forget()
-            for name in [each for each in sys.modules if each.startswith("tests.")]:
-                del sys.modules[name]
-            patch.install(mutant)
-            return
-
-QUIET = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-image = warm.image(load)
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)
-pytest.main([*QUIET, "--collect-only", "tests/reference/brokers"])  # imports what the tests need
-for line in sys.stdin:
-    mutant, test = json.loads(line)
-    if (child := os.fork()) == 0:
-        if mutant is not None:
-            changed(Mutant.model_validate(mutant))
-        os._exit(pytest.main([*QUIET, test]))
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers, flush=True)
-"""
 
 
 def test_each_guard_is_touched_by_a_mutant_or_has_a_reason() -> None:
@@ -92,8 +55,10 @@ def _without(guard: Guard, reason: Reason) -> Mutant:
     module = f"kraftcheck.reference.{guard.place.partition('.')[0].replace('/', '.')}"
     lines = patch.source_of(module, "mine").splitlines(keepends=True)
     before, condition = "".join(lines[: guard.first - 1]), "".join(lines[guard.first - 1 : guard.last])
-    begin, word, _ = condition.partition("if " if guard.then else "return ")
+    begin, word, rest = condition.partition("if " if guard.then else "return ")
     end = ":\n" if guard.then else "\n"
+    if rest.startswith("(\n"):  # It stands on lines of its own, and the parenthesis ends after them.
+        word, end = f"{word}(", "\n"
     # The lines before make the text one that occurs once.
     context = before[-1000:]
     edit = Edit(
@@ -102,46 +67,33 @@ def _without(guard: Guard, reason: Reason) -> Mutant:
     return Mutant(id="mine", rules=("ISR-9",), about="A.", scenario="a", equivalent="B.", edit=(edit,))
 
 
-Ask = Callable[[Mutant | None, str], int]
-
-
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Runs a test on a mutant and gives pytest's exit code."""
-    output = tmp_path_factory.mktemp("guards") / "output"
-    with (
-        output.open("w") as told,
-        subprocess.Popen(
-            [sys.executable, "-c", RUN],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True,
-        ) as server,
-    ):  # fmt: skip
-        assert server.stdin is not None and server.stdout is not None
-        answers = server.stdout
+def server() -> Iterator[Server]:
+    with Server() as found:
+        yield found
 
-        def asked(mutant: Mutant | None, test: str) -> int:
-            data = None if mutant is None else mutant.model_dump(mode="json")
-            print(json.dumps([data, test]), file=server.stdin, flush=True)
-            line = answers.readline()
-            assert line, output.read_text()
-            return int(line)
 
-        yield asked
-        server.stdin.close()
+def status(server: Server, mutant: Mutant | None, test: str) -> str:
+    """What comes of a test of the reference, or of the mutant."""
+    changed = {} if mutant is None else patch.mutated_sources(mutant)
+    arguments = {"name": test, "marks": ""}
+    ended = server.run(Job("kraftcheck.impact.worker:test", arguments, 60.0, "mine", changed))
+    assert ended.end is End.DONE, ended.why
+    return str(ended.found[0]["status"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("key", "reason"), TESTED, ids=[each for each, _ in TESTED])
-def test_a_test_sees_that_a_guard_is_gone(key: str, reason: Reason, ask: Ask) -> None:
+def test_a_test_sees_that_a_guard_is_gone(key: str, reason: Reason, server: Server) -> None:
     guards = [
         guard for place, guard in GUARDS.items() if untouched.key(guard) == key and place not in TOUCHED
     ]
     assert reason.test is not None and guards
     for guard in guards:
-        assert ask(_without(guard, reason), reason.test) == pytest.ExitCode.TESTS_FAILED
+        assert status(server, _without(guard, reason), reason.test) == FAILED
 
 
 @pytest.mark.slow
-def test_the_reference_as_it_is_passes_these_tests(ask: Ask) -> None:
+def test_the_reference_as_it_is_passes_these_tests(server: Server) -> None:
     tests = sorted({reason.test for _, reason in TESTED if reason.test is not None})
-    assert {test: ask(None, test) for test in tests} == dict.fromkeys(tests, 0)
+    assert {test: status(server, None, test) for test in tests} == dict.fromkeys(tests, PASSED)

@@ -10,7 +10,6 @@ from types import FunctionType
 import pytest
 
 from kraftcheck.checking.mutation.warm import Image, Place
-from kraftcheck.support.forks import interpreter
 
 SOURCE = """\
 def outer(x):
@@ -25,6 +24,11 @@ class Box:
 
 def other(x=1):
     return x
+
+def short(x=1): return x
+
+def long(
+    y=1): return y
 """
 
 
@@ -36,7 +40,7 @@ def image_of(source: str, *, ran: frozenset[Place] = frozenset()) -> tuple[Image
     functions = [each for each in namespace.values() if isinstance(each, FunctionType)]
     functions.append(vars(box)["value"].fget)
     places = {Place("kraftcheck.reference.toy", each.__code__.co_firstlineno): (each,) for each in functions}
-    return Image(frozenset(), places, ran), namespace
+    return Image(frozenset(), places, set(ran)), namespace
 
 
 def test_bodies_are_replaced() -> None:
@@ -55,6 +59,8 @@ def test_bodies_are_replaced() -> None:
         ("class Box:", "class Box(int):"),
         ("def other", "z = 1\ndef other"),
         ("def other(x=1):\n    return x\n", ""),
+        ("def short(x=1): return x", "def short(x=2): return x"),
+        ("    y=1): return y", "    y=2): return y"),
     ],
 )
 def test_what_is_outside_of_bodies_needs_an_import(before: str, after: str) -> None:
@@ -87,20 +93,24 @@ SORTS = (
 )
 
 _BOTH = """
-import json, os, sys, io
-from kraftcheck.checking.mutation import warm, worker
-image = warm.image(worker.load) if sys.argv[1] == "warm" else None
-worker.main([sys.argv[2]], sys.stdout, image)
+import dataclasses, json, os, sys
+from functools import partial
+from kraftcheck.checking.mutation import campaign, patch, server, warm
+from kraftcheck.checking.mutation.catalogue import shipped
+from kraftcheck.support import forks
+image = warm.Image()
+image.load(partial(server.resolve_name, "kraftcheck.checking.mutation.worker:explore"))
+how = {"timeout": 100.0, "width": None, "brief": False}
+for mutant in map(shipped().get, sys.argv[1:]):
+    job = campaign._exploration(mutant, patch.mutated_sources(mutant), how)
+    for each in image, dataclasses.replace(image, functions={}):
+        print(json.dumps(forks.fork(partial(server._work, each, job), os.pipe()[0], 100.0).found))
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", SORTS)
-def test_both_ways_of_making_a_mutant_give_the_same(mutant: str) -> None:
-    def found(how: str) -> list[dict[str, object]]:
-        command = [sys.executable, "-c", _BOTH, how, mutant]
-        environment = interpreter("")[1]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        return [json.loads(line) | {"seconds": 0} for line in done.stdout.splitlines()]
-
-    assert found("warm") == found("cold")
+def test_both_ways_of_making_a_mutant_give_the_same() -> None:
+    command = [sys.executable, "-c", _BOTH, *SORTS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = [[each | {"seconds": 0} for each in json.loads(line)] for line in done.stdout.splitlines()]
+    assert all(found) and found[::2] == found[1::2] and len(found) == 2 * len(SORTS)
