@@ -11,7 +11,9 @@ from kraftcheck.checking.coverage.executed import recording
 from kraftcheck.checking.coverage.functions import functions_of, sources_in
 from kraftcheck.checking.coverage.index import CHECKS, SCENARIO, VECTORS, Executed, Index, write
 from kraftcheck.checking.run import check
+from kraftcheck.engine.prepared import prepare
 from kraftcheck.support.arguments import cores
+from kraftcheck.support.parallel import processes
 from kraftcheck.support.places import folder_of, root
 from kraftcheck.systems.coverage import RULE
 from kraftcheck.systems.scenario import Scenario, shipped
@@ -23,12 +25,13 @@ TAGS = frozenset({"ci", "mutants"})
 COMMAND = "make executed"
 
 
-def record(threads: int, progress: Callable[[str], None]) -> None:
-    """Record all checks and write the file of the package; takes minutes. Raises InputError where there are
-    no vectors, which only a checkout has.
+def record(count: int, progress: Callable[[str], None]) -> None:
+    """Record all checks with ``count`` processes and write the file of the package; takes minutes.
+
+    Raises InputError where there are no vectors, which only a checkout has.
     """
     checks: dict[str, Executed] = {}
-    for name, found in chain(_vectors(), _scenarios(threads)):
+    for name, found in chain(_vectors(), _scenarios(count)):
         checks[name] = found
         progress(f"{name}: {len(found.functions)} functions, {found.seconds:.1f} s")
     functions = functions_of(sources_in(root()))
@@ -41,16 +44,19 @@ def recorded_scenarios() -> list[Scenario]:
     return [scenario for scenario in shipped().values() if TAGS & {*scenario.tags}]
 
 
-def _scenarios(threads: int) -> Iterator[tuple[str, Executed]]:
-    for scenario in recorded_scenarios():
-        with recording() as ran:
-            result = check(scenario, threads=threads, coverage=True)
-        items = result.covered.items if result.covered is not None else frozenset()
-        rules = frozenset(name for kind, name in items if kind == RULE)
-        yield (
-            f"{SCENARIO} {scenario.name}",
-            Executed(frozenset(ran.names), rules, result.exploration.seconds),
-        )
+def _scenarios(count: int) -> Iterator[tuple[str, Executed]]:
+    prepare()  # Otherwise each process compiles.
+    with processes(count) as pool:
+        yield from pool.map(_scenario, recorded_scenarios())
+
+
+def _scenario(scenario: Scenario) -> tuple[str, Executed]:
+    with recording() as ran:
+        result = check(scenario, coverage=True)
+    items = result.covered.items if result.covered is not None else frozenset()
+    rules = frozenset(name for kind, name in items if kind == RULE)
+    seconds = result.exploration.seconds
+    return f"{SCENARIO} {scenario.name}", Executed(frozenset(ran.names), rules, seconds)
 
 
 def _vectors() -> Iterator[tuple[str, Executed]]:
