@@ -199,7 +199,7 @@ def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
         return
     found = result.simplest.get(trace.property)
     if found is None:
-        say(out, "The limits leave no room to search for the simplest counterexample of this length; this is the first.")
+        say(out, "The limits leave no room to search for a simpler counterexample of this length.")
         return
     faults = ", ".join(found.faults) or "none"
     simplest = (

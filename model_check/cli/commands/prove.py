@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="what to prove (--mutants: systems, actions)"
     )
-    parser.add_argument("--list", action="store_true", help="list the systems, actions and conjuncts and stop")
+    parser.add_argument("--list", action="store_true", help="list systems, actions and conjuncts, and stop")
     parser.add_argument(
         "--mutants", action="store_true", help="leave out one guard or update at a time; something must fail"
     )

@@ -33,12 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = parser.add_mutually_exclusive_group()
     flag(listing, "--properties", says="list the properties instead")
     flag(listing, "--transitions", says="list the legal transitions instead")
-    flag(listing, "--table", says="print the table of rules with their code, properties, mutants and tests, as Markdown")
+    flag(listing, "--table", says="print the table of rules, with code, properties and tests, as Markdown")
     listing.add_argument(
         "--count",
         type=Path,
         metavar="REPORT",
-        help="count the steps of each rule in a report of 'conform --json'; print JSON",
+        help="count the steps of each rule in a report of 'conform --json', as JSON",
     )
     add_output(parser, "for --table and --count; ")
     flag(parser, "-v", "--verbose", says="print every rule found in full")

@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="--trace: write the TLA+ files there and stop"
     )
-    parser.add_argument("--list", action="store_true", help="list the scenarios, or with --mutants the mutants, and stop")
+    parser.add_argument("--list", action="store_true", help="list the scenarios or mutants and stop")
     parser.add_argument("--jar", type=Path, metavar="FILE", help="tla2tools.jar")
     parser.add_argument("--modules", type=Path, metavar="DIR", help="the TLA+ modules (default: tla/)")
     parser.add_argument(
@@ -109,7 +109,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-seconds", type=positive, metavar="S", help="stop each run after S seconds")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
-    parser.add_argument("-v", "--verbose", action="store_true", help="name the properties that only one of the two checks")
+    parser.add_argument("-v", "--verbose", action="store_true", help="name what only one of them checks")
 
 
 def run(arguments: argparse.Namespace) -> int:
