@@ -110,7 +110,7 @@ def recognised(trace: Trace) -> Known | None:
 
 def in_words(known: Known, violated: str) -> str:
     """The finding that a violation looks like, and the keys of a scenario that avoid it."""
-    past = f"; {known.past} goes past it" if known.past else ""
+    past = f"; {known.past} excludes it" if known.past else ""
     return f"{violated}: looks like finding {known.id}, see {known.place} ({known.scenarios[0]}){past}."
 
 

@@ -199,17 +199,19 @@ def _say_how_simple(out: Console, result: CheckResult, trace: Trace) -> None:
         return
     found = result.simplest.get(trace.property)
     if found is None:
-        say(out, "The limits do not allow to look for the simplest one of this length; the first found.")
+        say(out, "The limits leave no room to search for a simpler counterexample of this length.")
         return
     faults = ", ".join(found.faults) or "none"
     simplest = (
-        "No other one of this length is simpler" if found.exact else "One of the simplest of its length"
+        "No counterexample of this length is simpler"
+        if found.exact
+        else "This is one of the simplest counterexamples of its length"
     )
     who = "replicas" if all(isinstance(each, int) for each in trace.replicas) else "participants"
     say(
         out,
-        f"{simplest}: faults: {faults}; {who} that act: {found.actors}; from one to another: "
-        f"{found.switches} times.",
+        f"{simplest}. Faults: {faults}; {who} that act: {found.actors}; changes from one to another: "
+        f"{found.switches}.",
     )
 
 

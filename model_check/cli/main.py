@@ -1,5 +1,7 @@
 """The command ``kraftcheck``.
 
+Check the executable specification of KRaft, and compare logs, recordings and implementations with it.
+
 The exit codes are those of :mod:`kraftcheck.support.exit_codes`.
 """
 

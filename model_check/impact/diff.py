@@ -152,5 +152,5 @@ def _does_not_fit(where: str, file: str, start: int, expected: list[str], lines:
     line = shortened(printable(expected[differs].strip()), 80) if expected else ""
     return (
         f"{where}: does not fit {shortened(printable(file), 80)}:{start + differs + 1}, where it expects "
-        f"'{line}'; make the diff against this version of the reference."
+        f"'{line}'; make the diff against this version of the reference, and undo the edit there first."
     )

@@ -1,4 +1,4 @@
-"""The table rule × (code, properties, mutants, tests, steps of production), as a page that shows gaps."""
+"""The table rule × (code, properties, mutants, tests, steps of recorded runs), as a page that shows gaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("property", "a property of the catalogue rests on it"),
     ("mutant", "a mutant removes its guard"),
     ("test", "it decides a step, or another result, in a unit test of the reference"),
-    ("production", "it decides a step of recorded runs in which production and the reference agree"),
+    ("recorded step", "it decides a step of recorded runs in which Kafka and the reference agree"),
 )
 
 
@@ -47,7 +47,7 @@ class Row:
             "property": self.properties,
             "mutant": self.mutants + self.equivalent,
             "test": self.tests,
-            "production": self.production,
+            "recorded step": self.production,
         }
         return bool(found[kind])
 
@@ -84,10 +84,10 @@ _INTRODUCTION = """\
 Written by `kraftcheck rules --table -o docs/rule-table.md`; do not edit it.
 
 Every rule of the catalogue with the functions of the reference that carry it out, the properties that rest on
-it, the mutants that remove its guard (in italics: mutants that nothing can tell from the reference, with a
+it, the mutants that remove its guard (in italics: equivalent mutants, with a
 reason), the modules of `tests/reference` in which it decides something (with a star: the module names the
 rule; tests with random input do not count, because what they take differs from run to run), and the steps of
-recorded runs of production Kafka that it decided and in which production and the reference agree ({runs}
+recorded runs of Kafka that it decided and in which Kafka and the reference agree ({runs}
 runs, {compared:,} of {recorded:,} events compared). `kraftcheck rules ID` has the text of a rule.
 """
 
@@ -193,7 +193,7 @@ def _area(area: str, group: Sequence[Row]) -> str:
         "",
         f"`spec/{group[0].rule.file}`",
         "",
-        "| rule | code | properties | mutants | tests | production |",
+        "| rule | code | properties | mutants | tests | recorded |",
         "|---|---|---|---|---|---:|",
     ]
     lines += [_line(row) for row in group]

@@ -184,6 +184,8 @@ def _twice(said: str, row: str, rows: list[str]) -> str:
 
 def _quoted(found: re.Match[str]) -> str:
     word = found[1].strip()[:40]
+    if "=" in word:
+        return f"a value is expected where '{word}' stands; a ']' or a quote is missing"
     if word.lower() in ("true", "false", "yes", "no", "on", "off"):
         return f"{word} is no value; write true or false, in small letters"
     if word.lower() in ("none", "null", "nil"):

@@ -110,6 +110,8 @@ def compare(answered: Mapping[str, Json], expected: Mapping[str, Json], where: s
         if canonical(expected.get(key)) != canonical(value):
             whole = Differing(f"{where}.{key}", expected.get(key), value)
             place, *both = next(differing(whole.left, whole.right, whole.place), whole)
-            vector, reference = (shortened(canonical(each), 80) for each in both)
+            vector, reference = (
+                "nothing" if each == "nothing" else shortened(canonical(each), 80) for each in both
+            )
             return f"{place}: the vector has {vector}, the reference has {reference}"
     return None

@@ -83,7 +83,7 @@ def test_gaps_are_listed() -> None:
         "no property": replace(vote, properties=()),
         "no mutant": replace(vote, mutants=(), equivalent=()),
         "no test": replace(vote, tests=(), naming=()),
-        "no production": replace(vote, production=0),
+        "no recorded step": replace(vote, production=0),
     }.items():
         assert gap(as_markdown([emptied]), kind) == f"- {kind} (1): VOTE-8"
         assert gap(as_markdown([vote]), kind) == f"- {kind} (0): none"

@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--recorded",
         type=Path,
         metavar="DIR",
-        help="a folder of recorded runs, compared besides a made-up one",
+        help="a folder of recorded runs, compared in addition to a generated one",
     )
     parser.add_argument(
         "--states",
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="explore N distinct states in each run, in one round (default: 50,000,000, in three)",
     )
-    flag(parser, "--quick", says="little work, one round: only to see it run")
+    flag(parser, "--quick", says="little work, one round: shows that it runs, and measures nothing reliable")
     add_json(parser)
 
 

@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--findings",
         choices=("report", "fail"),
         default="report",
-        help="whether properties that production violates make exit status 1 (default: report)",
+        help="whether properties that Kafka violates make exit status 1 (default: report)",
     )
     parser.add_argument("--json", action="store_true", help="print the machine-readable report")
     parser.add_argument("--rules", action="store_true", help="also print how often each rule decided a step")

@@ -22,11 +22,11 @@ from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
 
 EPILOG = """\
-Steps that lead out of the bounds are no edges of the graph; a step that
-violates a property leads to a state of its own, from which nothing goes on.
+Steps that lead outside the bounds are not edges of the graph. A step that
+violates a property leads to a state of its own, which has no successors.
 
-What is looked at (--project) are fields of replicas, of all or of one, or of
-brokers and their controller ('.controller', '.broker-1'):
+--project takes fields of replicas, of all or of one, or of brokers and their
+controller ('.controller', '.broker-1'):
   --project role,epoch
   --project role.1,leader.2,high-watermark,messages
 States are named by conditions (--from, --to, --shared):
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=100_000,
         metavar="N",
-        help="give up beyond N (default: 100000)",
+        help="stop after N states (default: 100000)",
     )
 
 

@@ -32,8 +32,8 @@ Work = TypeVar("Work")
 
 EPILOG = """\
 A name is that of a system, an action or a conjunct, or several of these
-joined by colons; 'arithmetic' is a place as systems are. Without any:
-everything.
+joined by colons; 'arithmetic' can stand in the place of a system.
+Default: everything.
 
   kraftcheck prove
   kraftcheck prove grant-vote LogMatching
@@ -42,9 +42,9 @@ everything.
   kraftcheck prove --refinement parity-crash grow-and-restart
   kraftcheck prove --refinement --mutants
 
-Exit status: 0 all is proved (--mutants: every mutant is killed; --refinement: no step
-or state is outside the proof but what docs/proofs.md lists), 1 something is not, 2 bad input,
-3 undetermined.
+Exit status: 0 all is proved (--mutants: every mutant is killed; --refinement: only
+the steps and states that docs/proofs.md lists are outside the proof), 1 something is
+not, 2 bad input, 3 undetermined.
 """
 
 
@@ -54,15 +54,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="what to prove (--mutants: systems, actions)"
     )
-    parser.add_argument("--list", action="store_true", help="list what there is to prove and stop")
+    parser.add_argument("--list", action="store_true", help="list systems, actions and conjuncts, and stop")
     parser.add_argument(
         "--mutants", action="store_true", help="leave out one guard or update at a time; something must fail"
     )
     parser.add_argument(
         "--refinement",
         action="store_true",
-        help="judge all that the checker explores of scenarios (NAME) by the proof; with --mutants, mutants "
-        "of the reference",
+        help="check every transition that the checker explores of scenarios (NAME) against the proved "
+        "system; with --mutants, mutants of the reference",
     )
     parser.add_argument(
         "--timeout", type=positive, default=60, metavar="S", help="for one line of the report (default: 60)"

@@ -23,7 +23,7 @@ from kraftcheck.systems import citations
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
-    parser.epilog = "One rule is printed whole; several are listed with what each says."
+    parser.epilog = "One rule is printed in full; several rules are listed with their titles."
     parser.add_argument(
         "words",
         nargs="*",
@@ -33,15 +33,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = parser.add_mutually_exclusive_group()
     flag(listing, "--properties", says="list the properties instead")
     flag(listing, "--transitions", says="list the legal transitions instead")
-    flag(listing, "--table", says="what shows each rule at work, as Markdown")
+    flag(listing, "--table", says="print the table of rules, with code, properties and tests, as Markdown")
     listing.add_argument(
         "--count",
         type=Path,
         metavar="REPORT",
-        help="steps per rule in a report of 'conform --json', as JSON",
+        help="count the steps of each rule in a report of 'conform --json', as JSON",
     )
     add_output(parser, "for --table and --count; ")
-    flag(parser, "-v", "--verbose", says="print every rule found whole")
+    flag(parser, "-v", "--verbose", says="print every rule found in full")
     add_json(parser)
 
 

@@ -25,8 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
         "Random walks can show that a property is violated, never that it holds: without a violation the "
-        "exit status is 3. What a counterexample does not need "
-        "is left out of it; still it need not be the shortest one."
+        "exit status is 3. Steps that a counterexample does not need are removed; it may still not be a "
+        "shortest one."
     )
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     parser.add_argument(

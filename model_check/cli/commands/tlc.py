@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="--trace: write the TLA+ files there and stop"
     )
-    parser.add_argument("--list", action="store_true", help="list what there is to compare and stop")
+    parser.add_argument("--list", action="store_true", help="list the scenarios or mutants and stop")
     parser.add_argument("--jar", type=Path, metavar="FILE", help="tla2tools.jar")
     parser.add_argument("--modules", type=Path, metavar="DIR", help="the TLA+ modules (default: tla/)")
     parser.add_argument(
@@ -92,14 +92,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=thread_count,
         default=1,
         metavar="N",
-        help="of TLC; with more than one it says no exact depth (default: 1)",
+        help="worker threads of TLC; with more than one TLC reports no exact depth (default: 1)",
     )
     parser.add_argument(
         "--threads",
         type=thread_count,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="of the checker; default: all cores",
+        help="threads of the checker; default: all cores",
     )
     parser.add_argument(
         "--states",
@@ -108,9 +108,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"compare the states themselves where there are at most N (default: {FEW_STATES})",
     )
-    parser.add_argument("--max-seconds", type=positive, metavar="S", help="give up after S seconds each")
+    parser.add_argument("--max-seconds", type=positive, metavar="S", help="stop each run after S seconds")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say what only one side judges")
+    parser.add_argument("-v", "--verbose", action="store_true", help="name what only one of them checks")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -139,8 +139,8 @@ CONFIGURED = ("fetch-max-batches", "fetch-max-wait-ms", "fetch-timeout-ms")
 #: The number of distinct states up to which each scenario is explored.
 MAX_STATES = 100_000
 #: The reasons why a scenario or a replica gives no sequence.
-LED = "it begins with a leader that is in office already (initial-leader)"
-NO_WAY = "nothing leads an implementation into the state in which it begins"
+LED = "it begins with an elected leader (initial-leader)"
+NO_WAY = "no sequence brings an implementation to the state in which it begins"
 
 
 @dataclass(slots=True)

@@ -189,9 +189,9 @@ def _print_coverage(report: Report, *, verbose: bool) -> None:
         _note("not compared, as the adapter does not know it: the order of effects")
     _note(f"never compared: {'; '.join(NEVER_COMPARED)}")
     if report.not_known:
-        _note(f"fields of the adapter that were passed over: {_listed(sorted(report.not_known))}")
+        _note(f"unknown fields of the adapter that were ignored: {_listed(sorted(report.not_known))}")
     if shown.not_known:
-        _note(f"capabilities of the adapter that were passed over: {_listed(shown.not_known)}")
+        _note(f"unknown capabilities of the adapter that were ignored: {_listed(shown.not_known)}")
     for why, left_out in _by_reason(report.left_out).items():
         which = (
             ", ".join(left_out)

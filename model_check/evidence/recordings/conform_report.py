@@ -206,7 +206,7 @@ def _difference(run: str, difference: Difference, wanted: Wanted) -> Iterator[_L
     yield _Line(f"{run}: seq {difference.seq}, {node}, {difference.event}: {difference.field}")
     shown = "" if difference.shown_at is None else f" (content recorded at seq {difference.shown_at})"
     yield _Line(_value(difference.reference), label="reference")
-    yield _Line(_value(difference.production) + shown, label="production")
+    yield _Line(_value(difference.production) + shown, label="Kafka")
     if wanted.verbose:
         rules = spec.load().rules
         for rule in difference.rules:
@@ -300,7 +300,7 @@ def _properties() -> Iterator[_Line]:
 
 
 def _rules(results: Sequence[RunResult]) -> Iterator[_Line]:
-    yield _Line("rules exercised by production, in steps that agree:")
+    yield _Line("rules exercised by Kafka, in steps that agree:")
     for rule, count in sorted(total(results, lambda report: report.rules).items()):
         yield _Line(f"{rule:<32}{count:>10,} {'time' if count == 1 else 'times'}", 2)
 

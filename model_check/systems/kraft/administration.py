@@ -70,13 +70,17 @@ def parse_step(text: str, endpoints: dict[int, tuple[Endpoint, ...]], where: str
         target = None if what == "cancel" else tuple(map(int, what.split(",")))
         if not set(target or ()) <= set(endpoints):
             raise InputError(
-                f"{where}: admin.steps: '{text}' names a replica that the scenario does not have"
+                f"{where}: admin.steps: '{text}' names a replica that the scenario does not have."
             )
         return AdminStep(verb, target=target)
     named = what.removesuffix(_ON_APPEND)
     word, _, directory = named.partition("/")
     if int(word) not in endpoints:
-        raise InputError(f"{where}: admin.steps: '{text}' names no replica of the scenario")
+        replicas = ", ".join(map(str, sorted(endpoints)))
+        raise InputError(
+            f"{where}: admin.steps: '{text}' names a replica that the scenario does not have; "
+            f"its replicas are {replicas}."
+        )
     key = ReplicaKey(int(word), directory or first_directory(int(word)))
     return AdminStep(verb, key, endpoints[key.id], ack_when_committed=named == what)
 

@@ -286,7 +286,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     "PreVoteCreatesNoEpoch": "Replica {id} sends a pre-vote for epoch {found.epoch}, which is new.",
     "PreVoteGrantHasNoEffect": ("Replica {id} changes its state or restarts a timer in granting a pre-vote."),
     "FetchingFollowerRejectsPreVote": (
-        "Replica {before.id}, a {case.roles[0]} in touch with its quorum, grants the pre-vote of replica "
+        "Replica {before.id}, a {case.roles[0]} in contact with its quorum, grants the pre-vote of replica "
         "{found.candidate.id}."
     ),
     "ObserversDoNotCount": (

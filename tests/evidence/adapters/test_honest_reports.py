@@ -130,7 +130,7 @@ def test_the_report_says_what_an_adapter_does_not_show(
 
 def test_capabilities_that_nobody_knows_are_listed(drive: Drive, capsys: pytest.CaptureFixture[str]) -> None:
     assert drive(wings=True, tail=[1]) == 0
-    assert "capabilities of the adapter that were passed over: tail, wings" in text_of(capsys)
+    assert "capabilities of the adapter that were ignored: tail, wings" in text_of(capsys)
 
 
 def test_nothing_of_an_adapter_is_a_command_to_the_terminal(

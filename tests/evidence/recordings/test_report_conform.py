@@ -71,7 +71,7 @@ def test_the_worst_run_decides() -> None:
 def test_a_difference_says_where_it_is_and_why() -> None:
     text = as_text([result(differences=1)], Wanted(), 100)
     assert "run: seq 5, node 1, recv Vote request: epoch" in text
-    assert "production  4 (content recorded at seq 9)" in text
+    assert "Kafka       4 (content recorded at seq 9)" in text
     assert "rules       VOTE-10" in text and "before      4 tick: -" in text
 
 

@@ -87,7 +87,7 @@ def test_a_newcomer_is_told_and_so_is_a_machine(name: str, tmp_path: Path, capsy
     assert main(["check", str(file), "--threads", "1"]) == 1
     told = " ".join(capsys.readouterr().out.split())
     assert "AcknowledgedIsDurable: looks like finding restart-before-write-back, see docs/findings.md" in told
-    assert "environment.write-back = true goes past it" in told
+    assert "environment.write-back = true excludes it" in told
     assert main(["check", str(file), "--threads", "1", "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert found["looks_like"] == "restart-before-write-back"

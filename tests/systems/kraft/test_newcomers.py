@@ -60,6 +60,7 @@ NOT_TOML = [
     ("[bounds]", "[bounds", "7: the brackets do not match: write [name]"),
     ("[bounds]", "[bounds]]", "7: the brackets do not match: write [name]"),
     ("[1, 2]", "[1, 2", "7: the list is not closed; ']' is missing"),
+    ("[1, 2]", "[1, 2, x = 3]", "5: a value is expected where 'x = 3' stands; a ']' or a quote is missing"),
     ("[1, 2]", "1, 2", "5: only a comment (# …) follows a value on its line"),
     ("= 2", "= 2 epochs", "8: only a comment (# …) follows a value on its line"),
     ("= 2", "= 02", "8: a number has no zeros before it"),

@@ -28,7 +28,10 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"replicas": {"voters": [1], "joining": [2]}}, "never changes"),
         ({"replicas": {**_ONE, "initial-leader": 2}}, "'2' is not one"),
         ({"replicas": {"voters": [1, 2], "stopped": [2], "initial-leader": 1}}, "does not come to lead"),
-        ({"replicas": _ONE, "admin": {"steps": ["add 7"]}, "budgets": {"admin": 1}}, "names no replica"),
+        (
+            {"replicas": _ONE, "admin": {"steps": ["add 7"]}, "budgets": {"admin": 1}},
+            "names a replica that the scenario does not have",
+        ),
         ({"replicas": {"voters": [1, 2, 3], "initial-leader": 1}, "network": {"capacity": 1}}, "in flight"),
         (
             {"replicas": _ONE, "admin": {"steps": ["remove 1"]}, "budgets": dict.fromkeys(_MANY, 1)},
