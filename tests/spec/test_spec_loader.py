@@ -213,7 +213,7 @@ NAMES = st.sampled_from(sorted(SHIPPED))
 #: The optional keys.
 OPTIONAL = {
     "note", "uncovered", "unmutated", "code", "default", "rule", "flexible", "requires", "variants", "via",
-    "tag",
+    "tag", "switch", "system", "judged", "goals",
 }  # fmt: skip
 VALUES = st.sampled_from(
     ['""', '"x"', "0", "-1", "1.5", "true", "[]", '["x"]', "{}", "{ a = 1 }", "1979-05-27", "inf"]
