@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import resources
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +47,38 @@ def test_the_output_is_that_of_one_after_another(option: str, capsys: pytest.Cap
     assert found[0] == found[1]
     if option == "--json":
         assert [json.loads(line)["scenario"] for line in out.splitlines()] == SMALL
+
+
+def test_scenarios_of_one_name_keep_their_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files may give different scenarios the same name."""
+    other = tmp_path / "other.toml"
+    text = (resources.files("kraftcheck") / "scenarios/elections/ping-pong.toml").read_text()
+    other.write_text(text.replace('name = "ping-pong"', 'name = "single-voter"'))
+    found = []
+    for threads in "1", "2":
+        main(["check", *SMALL, str(other), "--json", "--threads", threads])
+        lines = map(json.loads, capsys.readouterr().out.splitlines())
+        found.append([(line["scenario"], line["distinct_states"]) for line in lines])
+    assert found[0] == found[1]
+    assert len({states for name, states in found[0] if name == "single-voter"}) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
+def test_only_the_command_itself_shows_progress() -> None:
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "kraftcheck", "check", "--threads", "2", "-v", *SMALL]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=end) as run:
+        os.close(end)
+        shown = b""
+        # On Linux reading fails once no process has the other end.
+        with suppress(OSError):
+            while part := os.read(terminal, 65536):
+                shown += part
+        os.close(terminal)
+        assert run.wait() == 0
+    said = re.findall(r"([a-z-]+) …(.*)", shown.decode())
+    assert said
+    assert all("scenarios done" in tail for _, tail in said), said
 
 
 def test_traces_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

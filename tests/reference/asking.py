@@ -83,7 +83,7 @@ class Case:
     The items of such a list are separated by ``; ``. Each is the beginning of a piece of :func:`pieces`, or
     with ``$`` at its end the whole piece; ``no send`` is true if there is no such piece, ``only send to 2``
     if it is the only piece with this label, and ``persist < reply`` if the first effect with one label
-    precedes the first with the other.
+    precedes the first with the other. An event by which the process exits must be said to: ``exits``.
     """
 
     name: str
@@ -122,7 +122,10 @@ def check(case: Case) -> None:
             before = expecting_answer(before, parse_event(event, before) if isinstance(event, str) else event)
         outcome = ask(before, event, case.protocol)
         replica, found = outcome.replica, pieces(before, outcome)
-        wrong = [item for items in then for item in items.split("; ") if not is_true(item.strip(), found)]
+        said = [item.strip() for items in then for item in items.split("; ")]
+        if not any(item.startswith("exits") for item in said):
+            said.append("no exits")
+        wrong = [item for item in said if not is_true(item, found)]
         assert not wrong, "\n".join([f"{event}: not true: {'; '.join(wrong)}", *found])
 
 

@@ -212,21 +212,25 @@ def _explored(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> I
             yield _explore(scenario, arguments, arguments.threads)
         return
     prepare()  # Otherwise each process compiles.
-    work = partial(_explore, arguments=arguments, threads=max(1, arguments.threads // count))
+    work = partial(_explore, arguments=arguments, threads=max(1, arguments.threads // count), quiet=True)
     with processes(count) as pool:
-        order = sorted(scenarios, key=lambda scenario: LARGE not in scenario.tags)
-        futures = {scenario.name: pool.submit(work, scenario) for scenario in order}
+        # By number: files may give different scenarios the same name.
+        order = sorted(range(len(scenarios)), key=lambda number: LARGE not in scenarios[number].tags)
+        futures = {number: pool.submit(work, scenarios[number]) for number in order}
         for number, scenario in enumerate(scenarios):
             with status(quiet=arguments.json) as tell:
                 tell(f"{scenario.name} …, {number:,} of {len(scenarios):,} scenarios done")
-                found = futures[scenario.name].result()
+                found = futures[number].result()
             yield found
 
 
-def _explore(scenario: Scenario, arguments: argparse.Namespace, threads: int) -> Explored:
+def _explore(
+    scenario: Scenario, arguments: argparse.Namespace, threads: int, *, quiet: bool = False
+) -> Explored:
+    """The result of one scenario. ``quiet``: its progress is not shown, as others run at the same time."""
     recorded = recording(ledger.RECORDED) if _only_verdicts(arguments) else nullcontext()
     with recorded as ran:
-        result, more, interrupted = _check(scenario, arguments, threads)
+        result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
     if arguments.traces is not None:
         _write_traces(result, arguments.traces)
     out = console()
@@ -318,7 +322,7 @@ def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
 
 
 def _check(
-    scenario: Scenario, arguments: argparse.Namespace, threads: int
+    scenario: Scenario, arguments: argparse.Namespace, threads: int, *, quiet: bool
 ) -> tuple[CheckResult, dict[str, Any], bool]:
     """The result, the requested details of violations, and whether Ctrl-C ended the work."""
     limits = Limits(
@@ -326,7 +330,7 @@ def _check(
         max_memory=arguments.max_memory,
         max_seconds=arguments.max_seconds,
     )
-    with status(quiet=arguments.json) as tell:
+    with status(quiet=quiet) as tell:
         tell(f"{scenario.name} …")
         with _checkpoint(scenario, arguments) as checkpoint:
             result = check(

@@ -13,6 +13,7 @@ import numpy as np
 from kraftcheck.engine import transition
 from kraftcheck.engine.block import BLOCK, Blocks
 from kraftcheck.engine.explorer import Search
+from kraftcheck.engine.visited import Visited
 from kraftcheck.pipeline.explore import tasks
 from kraftcheck.pipeline.explore.mirror import Appended
 from kraftcheck.pipeline.explore.store import LEVELS, Store
@@ -54,7 +55,7 @@ class OnSpark:
         self._run, self._reduced = run, search.blocks.reduced
         self._appended = Appended(self.tables)
         self._deltas: list[Any] = []
-        self._resolver = Blocks(self.tables, search.visited, 1, filtered=False, reduced=self._reduced)
+        self._resolver = Blocks(self.tables, Visited(), 1, filtered=False, reduced=self._reduced)
         self._persisted: list[DataFrame] = []
         self._candidates = 0
 
