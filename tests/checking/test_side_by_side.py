@@ -53,6 +53,26 @@ def test_traces_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert written == [line.split()[0] for line in capsys.readouterr().out.splitlines() if "violated" in line]
 
 
+def test_files_with_one_name_have_results_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / f"{number}.toml" for number in range(MANY)]
+    for timers, file in enumerate(files):
+        file.write_text(
+            f"""name = "same"
+about = "A leader needs timers."
+replicas = {{ voters = [1, 2] }}
+bounds = {{ max-epoch = 1 }}
+budgets = {{ timers = {timers} }}
+check = {{ goals = ["GoalLeaderElected"] }}
+expect = {{ verdict = "holds" }}
+"""
+        )
+    assert main(["check", *map(str, files), "--json", "--threads", "2"]) == 1
+    found = [json.loads(line)["as_expected"] for line in capsys.readouterr().out.splitlines()]
+    assert found == [False] + [True] * (MANY - 1)
+
+
 @pytest.mark.parametrize(
     ("number", "to_worker", "said"),
     [

@@ -214,12 +214,13 @@ def _explored(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> I
     prepare()  # Otherwise each process compiles.
     work = partial(_explore, arguments=arguments, threads=max(1, arguments.threads // count))
     with processes(count) as pool:
-        order = sorted(scenarios, key=lambda scenario: LARGE not in scenario.tags)
-        futures = {scenario.name: pool.submit(work, scenario) for scenario in order}
+        # By number, as files may give two scenarios one name.
+        order = sorted(range(len(scenarios)), key=lambda number: LARGE not in scenarios[number].tags)
+        futures = {number: pool.submit(work, scenarios[number]) for number in order}
         for number, scenario in enumerate(scenarios):
             with status(quiet=arguments.json) as tell:
                 tell(f"{scenario.name} …, {number:,} of {len(scenarios):,} scenarios done")
-                found = futures[scenario.name].result()
+                found = futures[number].result()
             yield found
 
 
