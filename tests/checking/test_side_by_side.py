@@ -73,6 +73,13 @@ expect = {{ verdict = "holds" }}
     assert found == [False] + [True] * (MANY - 1)
 
 
+def test_an_undetermined_run_leaves_no_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kraftcheck", "check", "--threads", "2", "--max-states", "9", *SMALL]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 3
+    assert not list(tmp_path.glob("pymp-*"))
+
+
 @pytest.mark.parametrize(
     ("number", "to_worker", "said"),
     [
