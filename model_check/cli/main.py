@@ -64,6 +64,8 @@ def script() -> NoReturn:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
+        if "kraftcheck.support.parallel" in sys.modules:
+            sys.modules["kraftcheck.support.parallel"].leave_nothing()
         os._exit(status)
     sys.exit(status)
 

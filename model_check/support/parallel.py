@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -31,6 +32,15 @@ def processes(count: int) -> Iterator[ProcessPoolExecutor]:
             for process in multiprocessing.active_children():
                 process.kill()
             raise
+
+
+def leave_nothing() -> None:
+    """Remove the folder that ``multiprocessing`` made for this process; only for one that ends at once, and
+    without what it has registered for its end.
+    """
+    folder = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _begin(folder: str) -> None:

@@ -49,20 +49,6 @@ def test_the_output_is_that_of_one_after_another(option: str, capsys: pytest.Cap
         assert [json.loads(line)["scenario"] for line in out.splitlines()] == SMALL
 
 
-def test_scenarios_of_one_name_keep_their_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files may give different scenarios the same name."""
-    other = tmp_path / "other.toml"
-    text = (resources.files("kraftcheck") / "scenarios/elections/ping-pong.toml").read_text()
-    other.write_text(text.replace('name = "ping-pong"', 'name = "single-voter"'))
-    found = []
-    for threads in "1", "2":
-        main(["check", *SMALL, str(other), "--json", "--threads", threads])
-        lines = map(json.loads, capsys.readouterr().out.splitlines())
-        found.append([(line["scenario"], line["distinct_states"]) for line in lines])
-    assert found[0] == found[1]
-    assert len({states for name, states in found[0] if name == "single-voter"}) == 2
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
 def test_only_the_command_itself_shows_progress() -> None:
     terminal, end = os.openpty()
@@ -85,6 +71,44 @@ def test_traces_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["check", *SMALL, "--threads", "2", "--traces", str(tmp_path / "traces")]) == 0
     written = sorted(path.name.split(".")[0] for path in (tmp_path / "traces").iterdir())
     assert written == [line.split()[0] for line in capsys.readouterr().out.splitlines() if "violated" in line]
+
+
+def test_files_with_one_name_have_results_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / f"{number}.toml" for number in range(MANY)]
+    for timers, file in enumerate(files):
+        file.write_text(
+            f"""name = "same"
+about = "A leader needs timers."
+replicas = {{ voters = [1, 2] }}
+bounds = {{ max-epoch = 1 }}
+budgets = {{ timers = {timers} }}
+check = {{ goals = ["GoalLeaderElected"] }}
+expect = {{ verdict = "holds" }}
+"""
+        )
+    assert main(["check", *map(str, files), "--json", "--threads", "2"]) == 1
+    found = [json.loads(line)["as_expected"] for line in capsys.readouterr().out.splitlines()]
+    assert found == [False] + [True] * (MANY - 1)
+
+
+@pytest.mark.parametrize("option", ["--traces", "--checkpoint"])
+def test_no_two_scenarios_write_the_same_files(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (resources.files("kraftcheck") / "scenarios/elections/ping-pong.toml").read_text()
+    (tmp_path / "other.toml").write_text(text.replace("capacity = 8", "capacity = 7"))
+    assert main(["check", "ping-pong", str(tmp_path / "other.toml"), option, str(tmp_path / "out")]) == 2
+    said = f"two scenarios are called 'ping-pong'; {option} needs a name for each"
+    assert said in capsys.readouterr().err
+
+
+def test_an_undetermined_run_leaves_no_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kraftcheck", "check", "--threads", "2", "--max-states", "9", *SMALL]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 3
+    assert not list(tmp_path.glob("pymp-*"))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ LARGE = "large"
 #: So many scenarios are worth processes of their own, each of which takes a second to start.
 MANY = 8
 #: Arguments with which scenarios are explored one after another.
-_ONE_AT_A_TIME = ("checkpoint", "coverage", "max_memory")
+_ONE_AT_A_TIME = ("checkpoint", "coverage", "max_memory", "max_seconds")
 #: The arguments that do not change what is asked of a scenario.
 _OF_THE_RUN = {"command", "all", "tag", "threads", "checkpoint_every", "partial_order"}
 
@@ -138,6 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         _list(out, scenarios, as_json=arguments.json)
         return EXIT_EXPECTED
+    _require_different_names(scenarios, arguments)
     require_folder_can_be_written(arguments.traces, "--traces")
     if arguments.symmetry is not None:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
@@ -249,6 +251,15 @@ def _explore(
         result.kept is not None,
         result if arguments.coverage else None,
     )
+
+
+def _require_different_names(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> None:
+    """Raises InputError where the files of two scenarios would have one name."""
+    written = [option for option in ("traces", "checkpoint") if getattr(arguments, option) is not None]
+    different = {scenario.model_dump_json(): scenario.name for scenario in scenarios}
+    for name, count in Counter(different.values()).items():
+        if written and count > 1:
+            raise InputError(f"two scenarios are called '{name}'; --{written[0]} needs a name for each.")
 
 
 def _only_verdicts(arguments: argparse.Namespace) -> bool:

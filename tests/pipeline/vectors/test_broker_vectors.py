@@ -51,7 +51,7 @@ def test_a_changed_vector_is_contradicted(some: list[dict[str, Any]]) -> None:
     refused = next(each for each in some if "HEARTBEAT-9" in form.rules(each))
     refused["outcome"]["effects"] = []
     assert (difference(refused, "vector") or "").startswith(
-        'vector.outcome.effects[0]: the vector has nothing, the reference has {'
+        "vector.outcome.effects[0]: the vector has nothing, the reference has {"
     )
 
 
