@@ -60,7 +60,7 @@ def _request_error(work: Work, request: VoteRequest) -> ErrorCode:
 
 
 def _is_kept_by_leader(work: Work, request: VoteRequest) -> bool:
-    """A rejected alternative to pre-votes: a follower that has fetched ignores larger epochs of candidates."""
+    """An alternative to pre-votes: a follower that has fetched ignores candidates of larger epochs."""
     if work.protocol.follower_vote is FollowerVote.HEEDS or request.epoch <= work.replica.epoch:
         return False
     role = work.replica.role
