@@ -19,6 +19,7 @@ import pytest
 
 from kraftcheck.cli.commands.check import MANY
 from kraftcheck.cli.main import main
+from tests.house.test_interrupt import as_usual
 
 SMALL = [
     "finding-single-voter-power-loss",
@@ -129,6 +130,7 @@ def test_no_process_outlives_the_command(number: signal.Signals, to_worker: bool
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=as_usual,
     )
     workers = _wait_for(lambda: [pid for pid in _session(command.pid) if _cpu_ticks(pid) > 100])
     assert workers

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.proof.refinement import terminal
+from kraftcheck.proof.refinement import command
 from kraftcheck.proof.refinement.expected import EXPECTED
 
 
@@ -53,7 +53,7 @@ def test_a_mutant_that_survives_is_a_failure(
     def refute(_: object, name: str, scenario: str) -> dict[str, Any]:
         return {"killed": name == "majority-is-half", "why": ["a guard"], "seconds": 1.0}
 
-    monkeypatch.setattr(terminal, "refute", refute)
+    monkeypatch.setattr(command, "refute", refute)
     assert main(["prove", "--refinement", "--mutants", "majority-is-half", "vote-not-persisted"]) == 1
     out = capsys.readouterr().out
     assert "killed" in out and "survived" in out
