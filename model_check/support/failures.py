@@ -85,14 +85,6 @@ def of_the_machine(error: BaseException) -> str | None:
     return None
 
 
-def ended_by_the_machine(status: int) -> bool:
-    """Whether a process with this exit status (negative: a signal) ended without a word on its work.
-
-    Libraries in C++ abort where they get no memory, and the system kills processes that take too much.
-    """
-    return status < 0 or status == EXIT_UNDETERMINED
-
-
 def failure(error: BaseException) -> tuple[int, str]:
     """The exit status for ``error``, and the sentence for standard error.
 

@@ -17,7 +17,7 @@ which effect. So an outcome of a rule is any outcome of a step that this rule de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kraftcheck.reference import effects
@@ -38,11 +38,6 @@ def features(before: State, outcome: AnyOutcome) -> tuple[str, ...]:
     """The pairs that a step covers, sorted: ``VOTE-10: VoteResponse granted``."""
     words = dict.fromkeys(outcomes(before, outcome))
     return tuple(sorted(f"{rule}{SEPARATOR}{word}" for rule in outcome.rules for word in words))
-
-
-def rules_of(pairs: Iterable[str]) -> tuple[str, ...]:
-    """The rules in ``pairs``, sorted."""
-    return tuple(sorted({pair.partition(SEPARATOR)[0] for pair in pairs}))
 
 
 def outcomes(before: State, outcome: AnyOutcome) -> Iterator[str]:

@@ -50,7 +50,6 @@ def test_the_output_is_that_of_one_after_another(option: str, capsys: pytest.Cap
         assert [json.loads(line)["scenario"] for line in out.splitlines()] == SMALL
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
 def test_only_the_command_itself_shows_progress() -> None:
     terminal, end = os.openpty()
     command = [sys.executable, "-m", "kraftcheck", "check", "--threads", "2", "-v", *SMALL]

@@ -181,8 +181,6 @@ def test_what_the_machine_is_to_blame_for() -> None:
         assert failures.of_the_machine(error)
     for other in (InputError("it is bad."), KeyError("gone"), RecursionError()):
         assert failures.of_the_machine(other) is None
-    assert failures.ended_by_the_machine(-6) and failures.ended_by_the_machine(3)
-    assert not failures.ended_by_the_machine(1)
 
 
 def test_a_folder_that_cannot_be_removed_at_once(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:

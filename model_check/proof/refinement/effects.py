@@ -217,7 +217,7 @@ class Effects:
     def _grant(self) -> None:
         payload, proof = self.payload, self.proof
         if not isinstance(payload, messages.VoteRequest):
-            proof.problem("a vote is granted that nobody has asked for")
+            proof.problem("a vote is granted without a request for it")
             return
         candidate, epoch, *end = self._request(payload)
         if payload.pre_vote:
