@@ -111,6 +111,34 @@ def test_an_undetermined_run_leaves_no_folder(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("pymp-*"))
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes")
+def test_what_is_complete_is_reported_after_an_interrupt() -> None:
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "kraftcheck",
+            "check",
+            "--json",
+            "--threads",
+            "2",
+            "nightly-three-voters",
+            *SMALL,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=as_usual,
+    ) as command:
+        # One explores the large scenario; the other one ends its work and waits.
+        assert _wait_for(lambda: max(map(_cpu_ticks, _session(command.pid)), default=0) > 1500)
+        command.send_signal(signal.SIGINT)
+        out, err = command.communicate(timeout=60)
+    assert command.returncode == 3 and "interrupted" in err
+    assert [json.loads(line)["scenario"] for line in out.splitlines()] == SMALL
+
+
 @pytest.mark.parametrize(
     ("number", "to_worker", "said"),
     [

@@ -151,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
     explored: list[Explored] = []
     interrupted, begin = False, time.monotonic()
     try:
-        for scenario, found in zip(chosen, _explored(chosen, arguments), strict=False):
+        for scenario, found in _explored(chosen, arguments):
             explored.append(found)
             if known is not None and found.outcome.as_expected:
                 known.keep(scenario, found.outcome.states, found.ran)
@@ -202,8 +202,10 @@ class Explored:
     result: CheckResult | None = None
 
 
-def _explored(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> Iterator[Explored]:
-    """The results of ``scenarios``, in their order.
+def _explored(
+    scenarios: Sequence[Scenario], arguments: argparse.Namespace
+) -> Iterator[tuple[Scenario, Explored]]:
+    """``scenarios`` with their results, in their order; after Ctrl-C those that are complete.
 
     A few are explored one after another on all threads. Many are explored side by side, each in a process
     with its share of the threads, the large ones first: their parts in Python then run on all cores too.
@@ -211,7 +213,7 @@ def _explored(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> I
     count = min(arguments.threads, len(scenarios))
     if count == 1 or len(scenarios) < MANY or any(getattr(arguments, name) for name in _ONE_AT_A_TIME):
         for scenario in scenarios:
-            yield _explore(scenario, arguments, arguments.threads)
+            yield scenario, _explore(scenario, arguments, arguments.threads)
         return
     prepare()  # Otherwise each process compiles.
     work = partial(_explore, arguments=arguments, threads=max(1, arguments.threads // count), quiet=True)
@@ -220,10 +222,16 @@ def _explored(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> I
         order = sorted(range(len(scenarios)), key=lambda number: LARGE not in scenarios[number].tags)
         futures = {number: pool.submit(work, scenarios[number]) for number in order}
         for number, scenario in enumerate(scenarios):
-            with status(quiet=arguments.json) as tell:
-                tell(f"{scenario.name} …, {number:,} of {len(scenarios):,} scenarios done")
-                found = futures[number].result()
-            yield found
+            try:
+                with status(quiet=arguments.json) as tell:
+                    tell(f"{scenario.name} …, {number:,} of {len(scenarios):,} scenarios done")
+                    found = futures[number].result()
+            except KeyboardInterrupt:
+                for later in range(number, len(scenarios)):
+                    if futures[later].done():
+                        yield scenarios[later], futures[later].result()
+                raise
+            yield scenario, found
 
 
 def _explore(
