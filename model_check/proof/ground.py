@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import product
 
 import z3
 
 from kraftcheck.proof.logic import Formula, Term
+from kraftcheck.support import signals
 
 _MILLISECONDS = 1000
 #: The time before the solver is interrupted again, in seconds: it ignores an interrupt between two steps.
@@ -67,15 +68,17 @@ def check(solver: z3.Solver, seconds: float | None = None) -> z3.CheckSatResult:
     """
     solver.set("timeout", _NO_LIMIT if seconds is None else max(int(seconds * _MILLISECONDS), 1))
     solver.set("ctrl_c", False)
+    answer: Future[z3.CheckSatResult] | None = None
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(solver.check)
         try:
+            with signals.waiting():  # An interrupt within `submit` would leave a lock of the pool held.
+                answer = pool.submit(solver.check)
             # The signal may have interrupted another thread: the main thread checks for it periodically.
             while not wait([answer], _AGAIN).done:
                 pass
             return answer.result()
         except KeyboardInterrupt:
-            while not answer.done():
+            while answer is not None and not answer.done():
                 solver.ctx.interrupt()
                 wait([answer], _AGAIN)
             raise

@@ -14,6 +14,7 @@ from kraftcheck.checking.ledger import Ledger
 from kraftcheck.checking.mutation import patch
 from kraftcheck.checking.mutation.catalogue import Mutant
 from kraftcheck.checking.mutation.server import Job, Server
+from kraftcheck.support import signals
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.forks import End, Ended
@@ -117,13 +118,14 @@ def run(
     try:
         controls: dict[str, Future[Ended]] = {}
         explored: dict[Mutant, Future[Ended]] = {}
-        for mutant, changed in chosen.items():
-            if isinstance(changed, InputError):
-                continue
-            name = mutant.scenario
-            if name not in controls:
-                controls[name] = pool.submit(_control, work, scenarios[name], timeout, ledger)
-            explored[mutant] = pool.submit(work, _exploration(mutant, changed, how))
+        with signals.waiting():  # An interrupt within `submit` would leave a lock of the pool held.
+            for mutant, changed in chosen.items():
+                if isinstance(changed, InputError):
+                    continue
+                name = mutant.scenario
+                if name not in controls:
+                    controls[name] = pool.submit(_control, work, scenarios[name], timeout, ledger)
+                explored[mutant] = pool.submit(work, _exploration(mutant, changed, how))
         for mutant, changed in chosen.items():
             if isinstance(changed, InputError):
                 yield Result(mutant, Status.SKIPPED, str(changed))
