@@ -44,6 +44,15 @@ WORDS = [
     "prove --list",
     "tlc --list",
 ]
+LARGE = [
+    "check three-voters-crash",
+    "graph three-voters-crash --max-states 1000000",
+    # Other processes do their work.
+    "mutate vote-not-persisted --jobs 2",
+    "prove --refinement two-voters-restart",
+    "prove --refinement --mutants vote-not-persisted",
+    "tlc single-voter",
+]
 nightly = partial(pytest.param, marks=pytest.mark.nightly)
 
 
@@ -72,7 +81,12 @@ def sentence_of(err: str) -> str:
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "unbuffered"), [*((each, "") for each in WORDS), *((each, "1") for each in WORDS[:6])]
+    ("words", "unbuffered"),
+    [
+        *((each, "") for each in WORDS),
+        *((each, "1") for each in ("rules VOTE-10", "check single-voter --json")),
+        *(nightly(each, "1") for each in WORDS[:2] + WORDS[3:4] + WORDS[5:6]),
+    ],
 )
 def test_output_without_room(words: str, unbuffered: str) -> None:
     with FULL.open("w") as full:
@@ -132,18 +146,14 @@ def test_closed_input() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words",
+    ("words", "megabytes"),
     [
-        "check three-voters-crash",
-        "graph three-voters-crash --max-states 1000000",
-        # Others do their work.
-        "mutate vote-not-persisted --jobs 2",
-        "prove --refinement two-voters-restart",
-        "prove --refinement --mutants vote-not-persisted",
-        "tlc single-voter",
+        *(("check three-voters-crash", size) for size in (100, 560)),
+        *((words, 400) for words in LARGE),
+        *(nightly(words, size) for words in LARGE[1:] for size in (100, 560)),
+        *(nightly(words, size) for words in LARGE for size in (300, 500)),
     ],
 )
-@pytest.mark.parametrize("megabytes", [100, 400, 560, *map(nightly, (300, 500))])
 def test_short_memory(words: str, megabytes: int) -> None:
     most = megabytes << 20
     done = run(
@@ -161,7 +171,8 @@ def test_short_memory(words: str, megabytes: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", ["mutate vote-not-persisted", "bugs KAFKA-12619", "tlc --mutants majority-is-half"]
+    "words",
+    ["mutate vote-not-persisted", "tlc --mutants majority-is-half", nightly("bugs KAFKA-12619")],
 )
 def test_a_mutant_without_room_on_disk_is_no_verdict(words: str) -> None:
     """Nor is a check of ``impact --run``, which is judged by the same function."""
