@@ -169,9 +169,9 @@ class Search:
         # Each value is kept with its number: it has its identity as long as it is there.
         numbers: dict[int, tuple[int, Term]] = {}
         for elements in self._elements.values():
-            for at, element in enumerate(elements):
+            for place, element in enumerate(elements):
                 value = model.eval(element, model_completion=True)
-                numbers[value.get_id()] = at, value
+                numbers[value.get_id()] = place, value
 
         def number(term: Term) -> int:
             return numbers[model.eval(term, model_completion=True).get_id()][0]
