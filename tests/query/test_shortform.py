@@ -253,7 +253,7 @@ PATIENT = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
-@PATIENT
+@settings(suppress_health_check=list(HealthCheck))
 @given(values_of(Replica))
 def test_every_replica_reads_back_as_it_was_printed(replica: Replica) -> None:
     assert parse_replica(print_replica(replica)) == replica

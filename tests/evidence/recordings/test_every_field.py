@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import pytest
 
@@ -23,7 +24,9 @@ def one_of_each(lines: Sequence[Json], seed: int) -> Iterator[Change]:
 
 @pytest.mark.slow
 def test_a_change_of_each_kind_of_field_is_noticed_or_listed() -> None:
-    assert [str(made) for made in one_of_each(small_recording(), 1) if not is_reported(made)] == []
+    """Of every third kind; by night every change of all."""
+    made = islice(one_of_each(small_recording(), 1), 0, None, 3)
+    assert [str(one) for one in made if not is_reported(one)] == []
 
 
 @pytest.mark.nightly

@@ -83,7 +83,10 @@ def test_clusters_under_every_fault_agree(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 140))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(100, 110), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(110, 140))],
+)
 def test_many_clusters_under_every_fault_agree(seed: int) -> None:
     agrees(faulty_recording(seed))
 
