@@ -88,6 +88,7 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     assert Ledger(path, SOURCES).kept(find("parity-crash")) is None
 
 
+@pytest.mark.slow
 def test_what_another_result_may_depend_on(tmp_path: Path) -> None:
     known = explored(tmp_path / "ledger", NAME)
     scenario = find(NAME)
