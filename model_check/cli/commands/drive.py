@@ -46,6 +46,8 @@ does not work, 3 the limit came first, nothing could be compared, or the run
 was interrupted.
 """
 
+#: Seconds for an answer, and for one of a virtual machine, whose first takes long on a busy machine.
+TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
 MAX_TIMEOUT = 3600.0
 
 
@@ -87,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
     )
     parser.add_argument(
-        "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
+        "--timeout", type=_seconds, metavar="S", help="seconds for each answer (default: 10; with --kafka 60)"
     )
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
@@ -114,7 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
     require_file_can_be_written(arguments.output, "-o")
     require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
-    with progress() as tell, AdapterProcess(_command(arguments, tell), arguments.timeout) as process:
+    timeout = arguments.timeout or (TIMEOUT if arguments.kafka is None else KAFKA_TIMEOUT)
+    with progress() as tell, AdapterProcess(_command(arguments, tell), timeout) as process:
         session = Session(process, arguments.limit)
         report = Report(capabilities=session.capabilities, protocol=protocol)
         sequences = _sequences(arguments, protocol, report, tell)
