@@ -82,7 +82,8 @@ def run(words: Sequence[str]) -> None:
 def _first_error(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line or "Exception" in line]
-    text = " ".join(errors[:1] or lines[:_LINES])
+    symbols = [re.sub(r"\s+", " ", line) for line in lines if line.startswith("symbol:")]
+    text = ", ".join([*errors[:1], *symbols[:1]] if errors else lines[:_LINES])
     return re.sub(r"^\S*/(\w+\.java:\d+)", r"\1", text)[:300]
 
 

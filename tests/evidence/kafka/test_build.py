@@ -1,15 +1,19 @@
 """The command that starts the adapter of a Kafka, with programs that stand for those of a JDK."""
 
 import os
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kraftcheck.evidence.kafka import build, sources
+from kraftcheck.evidence.kafka.installation import THIRD_PARTY
 from kraftcheck.support.cache import user_cache
 from kraftcheck.support.errors import InputError
-from tests.evidence.kafka.test_installation import jar
+from tests.evidence.kafka.test_installation import jar, third_party, tree
 
 CLIENT = {"org/apache/kafka/raft/KafkaRaftClient.class": ""}
 #: Stands for javac: notes that it ran, and fails if the class path names something of this name.
@@ -18,7 +22,8 @@ if [ "$1" = -version ]; then echo "javac 17.0.2"; exit 0; fi
 case "$*" in *unsupported*) echo "/src/Messages.java:7: error: cannot find symbol"; exit 1;; esac
 echo ran >> "$XDG_CACHE_HOME/runs"
 while [ "$1" != -d ]; do shift; done
-echo class > "$2/Adapter.class"
+mkdir -p "$2/org/apache/kafka/raft"
+echo class | tee "$2/Adapter.class" > "$2/org/apache/kafka/raft/KafkaRaftClient.class"
 """
 JAVA = "#!/bin/sh\necho 'openjdk version \"17.0.2\"' >&2\n"
 
@@ -74,6 +79,56 @@ def test_a_kafka_without_raft_is_not_supported(home: Path) -> None:
     jar(home / "kafka" / "libs" / "kafka-raft-2.8.0.jar")
     with pytest.raises(InputError, match=r"2\.8\.0 .* is not supported .* no class .*KafkaRaftClient"):
         build.command(home / "kafka", None, told()[1])
+
+
+def test_a_source_tree_is_compiled_once_for_each_content(home: Path) -> None:
+    kafka, jars = tree(home / "kafka"), third_party(home / "jars")
+    lines, tell = told()
+    words = build.command(kafka, jars, tell)
+    assert [line.partition(" Apache")[0] for line in lines] == [
+        "generating the messages of", "compiling", "compiling the adapter against",
+    ]  # fmt: skip
+    adapter, classes, *others = words[words.index("-cp") + 1].split(os.pathsep)
+    assert Path(adapter).parent.name == "kafka-adapters" and Path(classes).parent.name == "kafka-classes"
+    assert len(others) == len(THIRD_PARTY)
+    build.command(kafka, jars, tell)
+    assert len(lines) == 3
+    (kafka / "raft" / "src" / "main" / "java" / "New.java").write_text("class New { }")
+    build.command(kafka, jars, tell)
+    assert len(lines) == 6
+
+
+def test_a_source_tree_that_does_not_compile_is_named(home: Path) -> None:
+    kafka, jars = tree(home / "unsupported"), third_party(home / "jars")
+    with pytest.raises(
+        InputError, match=r"the sources of Apache Kafka 4\.3\.1 cannot be compiled: Messages\.java:7"
+    ):
+        build.command(kafka, jars, told()[1])
+    assert not list((user_cache() / "kafka-classes").iterdir())
+
+
+def test_an_interrupt_ends_the_compiler_and_leaves_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jar(home / "kafka" / "libs" / "kafka-raft-4.3.1.jar", **CLIENT)
+    slow = JAVAC.replace("echo ran >>", "echo $$ >").replace("mkdir", "exec sleep 60; mkdir")
+    (home / "jdk" / "bin" / "javac").write_text(slow)
+
+    communicate = subprocess.Popen.communicate
+
+    def interrupted(process: subprocess.Popen[bytes], *given: Any, **named: Any) -> tuple[bytes, bytes]:
+        if named:  # It asks for the version.
+            return communicate(process, *given, **named)
+        while not (home / "cache" / "runs").is_file():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build.command(home / "kafka", None, told()[1])
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((home / "cache" / "runs").read_text()), 0)
+    assert not list((user_cache() / "kafka-adapters").iterdir())
 
 
 def test_without_a_compiler_one_sentence_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

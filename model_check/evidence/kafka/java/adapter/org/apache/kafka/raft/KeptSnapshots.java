@@ -42,6 +42,7 @@ public final class KeptSnapshots {
 
     /** Keep the snapshot whose last part has arrived. */
     void keepArriving() {
+        if (arriving == null) throw new IllegalStateException("a snapshot is complete of which no part has arrived");
         keep(arriving);
     }
 
