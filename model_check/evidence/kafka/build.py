@@ -30,7 +30,8 @@ def command(path: Path, jars: Path | None, tell: Callable[[str], None]) -> list[
     """
     kafka = find(path, jars)
     tools = jdk.find()
-    places = _places(kafka, tools, tell)
+    identity = kafka.digest()
+    places = _places(kafka, identity, tools, tell)
     classes = Classes(places)
     if not classes.offer(_CLIENT):
         raise _not_supported(kafka, f"it has no class {_CLIENT}")
@@ -42,13 +43,15 @@ def command(path: Path, jars: Path | None, tell: Callable[[str], None]) -> list[
         tools.compile(files, folder, classpath)
 
     try:
-        adapter = kept_folder("kafka-adapters", f"{sources.digest(files)}-{kafka.digest()}", make)
+        adapter = kept_folder("kafka-adapters", f"{sources.digest(files)}-{identity}", make)
     except jdk.FailedError as error:
         raise _not_supported(kafka, error.reason) from None
     return [tools.java, *_VM, "-cp", jdk.classpath([adapter, *places]), sources.MAIN, kafka.name]
 
 
-def _places(kafka: Release | SourceTree, tools: jdk.Jdk, tell: Callable[[str], None]) -> list[Path]:
+def _places(
+    kafka: Release | SourceTree, identity: str, tools: jdk.Jdk, tell: Callable[[str], None]
+) -> list[Path]:
     """The class path of Kafka: its jars, or its sources compiled and other jars."""
     if isinstance(kafka, Release):
         return list(kafka.jars)
@@ -58,7 +61,7 @@ def _places(kafka: Release | SourceTree, tools: jdk.Jdk, tell: Callable[[str], N
         tree.compile_tree(kafka, stubs, tools, folder, tell)
 
     try:
-        classes = kept_folder("kafka-classes", f"{sources.digest(stubs)}-{kafka.digest()}", make)
+        classes = kept_folder("kafka-classes", f"{sources.digest(stubs)}-{identity}", make)
     except jdk.FailedError as error:
         raise InputError(
             f"--kafka: {kafka.path}: the sources of {kafka.name} cannot be compiled: {error.reason}; see "

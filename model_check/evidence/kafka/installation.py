@@ -26,6 +26,7 @@ THIRD_PARTY = (
 SYSTEM_JARS = Path("/usr/share/java")
 #: Jars that would let Kafka's other loggers write somewhere.
 _LOGGING = re.compile(r"(log4j-slf4j|slf4j-(?!api)|logback)")
+_MOST_PROPERTIES = 4096
 #: Confluent numbers its releases differently: 7.9 contains Kafka 3.9.
 _CONFLUENT, _CONFLUENT_AHEAD = re.compile(r"(\d+)\.(\d+)\.(\d+).*-(?:ccs|ce)\b"), 4
 
@@ -130,8 +131,12 @@ def _version_of_release(raft: Path, jars: Iterable[Path]) -> str | None:
     if clients is None:
         return None
     try:
-        with opened(clients, "a jar") as file, zipfile.ZipFile(file) as content:
-            text = content.read("kafka/kafka-version.properties").decode("utf-8", "replace")
+        with (
+            opened(clients, "a jar") as file,
+            zipfile.ZipFile(file) as content,
+            content.open("kafka/kafka-version.properties") as properties,
+        ):
+            text = properties.read(_MOST_PROPERTIES).decode("utf-8", "replace")
     except (KeyError, zipfile.BadZipFile):
         return None
     return _property("version", text)

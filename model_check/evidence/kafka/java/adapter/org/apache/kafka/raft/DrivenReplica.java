@@ -3,6 +3,7 @@ package org.apache.kafka.raft;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import kraftcheck.kafka.Defects;
 import kraftcheck.kafka.Effects;
 import kraftcheck.kafka.NotSupported;
 import kraftcheck.kafka.Private;
@@ -81,6 +82,7 @@ public final class DrivenReplica implements AutoCloseable {
         try {
             step.run();
         } catch (Throwable error) {
+            Defects.throwIfOurs(error);
             effects.add("fatal").put("reason", String.valueOf(error));
             ended = true;
         }

@@ -23,7 +23,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The metadata log of a process, in memory. It does what {@code KafkaRaftLog} (before 4.2 {@code KafkaMetadataLog}) over
+ * The metadata log of a process, in memory. It does what {@code KafkaRaftLog} of 4.3.1 over
  * {@code UnifiedLog} does, without segments, and reports every change as an effect.
  */
 public final class MemoryLog implements MetadataLog {
