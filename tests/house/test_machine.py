@@ -20,7 +20,7 @@ import pytest
 
 from kraftcheck.cli.main import COMMANDS, main
 from kraftcheck.engine import jit
-from kraftcheck.support import failures
+from kraftcheck.support import cache, failures
 from kraftcheck.support.errors import DiskError, InputError
 from kraftcheck.support.exit_codes import EXIT_BROKEN_PIPE, EXIT_DIFFERS
 from kraftcheck.support.files import TemporaryFolder
@@ -327,8 +327,8 @@ def test_compiled_code_is_used_only_where_others_cannot_write(
     for each, its in ((named, above), (folder, mode), (own, sources)):
         each.mkdir()
         each.chmod(its)
-    monkeypatch.setattr(jit, "__file__", str(own / "jit.py"))
-    assert jit.can_be_trusted(folder) == trusted
+    monkeypatch.setattr(cache, "__file__", str(own / "cache.py"))
+    assert cache.can_be_trusted(folder) == trusted
 
 
 def test_a_named_folder_that_others_can_write_is_not_used(

@@ -14,8 +14,9 @@ from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
 from kraftcheck.evidence.adapters.scripts import scripts
-from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink, words_of
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
+from kraftcheck.evidence.kafka import build
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
@@ -45,17 +46,29 @@ does not work, 3 the limit came first, nothing could be compared, or the run
 was interrupted.
 """
 
+#: Seconds for an answer, and for one of a virtual machine, whose first takes long on a busy machine.
+TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
 MAX_TIMEOUT = 3600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = EPILOG
+    implementation = parser.add_mutually_exclusive_group(required=True)
+    implementation.add_argument(
+        "--adapter", metavar="COMMAND", help="the command of the adapter, split as a shell would"
+    )
+    implementation.add_argument(
+        "--kafka",
+        type=Path,
+        metavar="PATH",
+        help="drive Apache Kafka: a release, or a source tree, which need not be built",
+    )
     parser.add_argument(
-        "--adapter",
-        required=True,
-        metavar="COMMAND",
-        help="the command of the adapter, split as a shell would",
+        "--jars",
+        type=Path,
+        metavar="FOLDER",
+        help="with --kafka and a source tree: the third-party jars that it needs",
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
@@ -76,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
     )
     parser.add_argument(
-        "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
+        "--timeout", type=_seconds, metavar="S", help="seconds for each answer (default: 10; with --kafka 60)"
     )
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
@@ -103,7 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
     require_file_can_be_written(arguments.output, "-o")
     require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
-    with progress() as tell, AdapterProcess(arguments.adapter, arguments.timeout) as process:
+    timeout = arguments.timeout or (TIMEOUT if arguments.kafka is None else KAFKA_TIMEOUT)
+    with progress() as tell, AdapterProcess(_command(arguments, tell), timeout) as process:
         session = Session(process, arguments.limit)
         report = Report(capabilities=session.capabilities, protocol=protocol)
         sequences = _sequences(arguments, protocol, report, tell)
@@ -121,6 +135,15 @@ def run(arguments: argparse.Namespace) -> int:
     return {"agrees": EXIT_EXPECTED, "differs": EXIT_DIFFERS, "undetermined": EXIT_UNDETERMINED}[
         report.verdict
     ]
+
+
+def _command(arguments: argparse.Namespace, tell: Callable[[str], None]) -> list[str]:
+    """The words of the command that starts the adapter. Raises InputError."""
+    if arguments.kafka is not None:
+        return build.command(arguments.kafka, arguments.jars, tell)
+    if arguments.jars is not None:
+        raise InputError("--jars: goes with --kafka and a source tree; leave it out.")
+    return words_of(arguments.adapter)
 
 
 def _sequences(

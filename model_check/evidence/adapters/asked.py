@@ -56,6 +56,9 @@ from kraftcheck.reference.step import Outcome, start, step
 #: The effects that change the disk.
 ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
 
+#: The time before a sequence: a time of day. Kafka takes -1 for "never" and subtracts it from the clock.
+FIRST_MS = 1_700_000_000_000
+
 #: The correlation id of an answer that no request awaits.
 STALE = -1
 
@@ -93,7 +96,7 @@ class Asking:
     def __init__(self, sequence: DriveSequence) -> None:
         self.sequence = sequence
         self.times = times_of(sequence.protocol)
-        self.now = 0
+        self.now = FIRST_MS
         self.replica: Replica | None = None
         self._disks = [sequence.disk]
         self._deadlines: dict[Timer, int] = {}

@@ -52,7 +52,7 @@ MESSAGES = frozenset({"request", "response"})
 ENDS = frozenset({"stop", "fatal"})
 ON_DISK = ("persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot")
 IN_ORDER = MESSAGES | ENDS | set(ON_DISK)
-NOT_IN_ORDER = ("highWatermark", "transition", "appendAccepted", "callFailed", "forgetRequests")
+NOT_IN_ORDER = ("highWatermark", "transition", "appendAccepted", "callFailed")
 #: Fields of effects that are not compared.
 _LEFT_OUT = frozenset({"effect", "correlationId", "reason"})
 
@@ -88,6 +88,7 @@ def compare(
         yield from _compare_order(_of(mine, kinds), _of(theirs, kinds), unknown)
     for kind in NOT_IN_ORDER:
         yield from _compare_group(_of(expected, {kind}), _of(found, {kind}), unknown)
+    yield from _compare_group(_forgotten(expected), _forgotten(found), unknown)
     yield from _compare_timers(expected, found)
     for name in sorted(shown.state):
         yield from compare_values(state.get(name), found_state.get(name), f"state.{name}")
@@ -149,6 +150,12 @@ def _compare_group(expected: list[Effect], found: list[Effect], unknown: set[str
                 yield from compare_values(effect[name], other.get(name), f"{key[0]}: {name}", unknown)
     for key, effect in theirs.items():
         yield Difference(key[0], None, _shown(effect))
+
+
+def _forgotten(effects: Sequence[Effect]) -> list[Effect]:
+    """The nodes whose requests are forgotten; forgetting twice, or one of all, is no more than once."""
+    forgotten = {str(each.get("node")): each for each in _of(effects, {"forgetRequests"})}
+    return [forgotten["None"]] if "None" in forgotten else list(forgotten.values())
 
 
 def _by_key(effects: list[Effect]) -> dict[tuple[str, int], Effect]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kraftcheck.evidence.adapters import wire
 from kraftcheck.evidence.adapters.answers import AdapterError, Answer, Capabilities, read_answer, read_hello
 from kraftcheck.evidence.adapters.asked import STALE, Asking, Question, times_of
+from kraftcheck.evidence.adapters.comparable import comparable
 from kraftcheck.evidence.adapters.compare import Difference, compare
+from kraftcheck.evidence.adapters.deployed import deployed
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
@@ -26,18 +29,21 @@ from kraftcheck.support.line_process import LineProcess, NoAnswerError
 NOT_PAIRED = "with a response that no request awaits, before the adapter showed a correlation id"
 
 
-class AdapterProcess(LineProcess):
-    """A running adapter. Raises InputError if ``command`` (split as a shell would, but not run by one) cannot
-    be started.
-    """
+def words_of(command: str) -> list[str]:
+    """A command split as a shell would, but not run by one. Raises InputError."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--adapter: the command cannot be split into words ({error}).") from None
+    if not words:
+        raise InputError("--adapter: the command is empty; give the program that answers.")
+    return words
 
-    def __init__(self, command: str, timeout: float) -> None:
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise InputError(f"--adapter: the command cannot be split into words ({error}).") from None
-        if not words:
-            raise InputError("--adapter: the command is empty; give the program that answers.")
+
+class AdapterProcess(LineProcess):
+    """A running adapter. Raises InputError if the command of ``words`` cannot be started."""
+
+    def __init__(self, words: Sequence[str], timeout: float) -> None:
         try:
             super().__init__(words, timeout, farewell='{"type": "exit"}')
         except (OSError, ValueError) as error:
@@ -123,6 +129,7 @@ class Session:
 
         Raises AdapterError, which names the step.
         """
+        sequence = deployed(sequence)
         driven = Driven(sequence=sequence)
         detached: str | None = None
         correlations: Correlations = {}
@@ -179,7 +186,8 @@ class Session:
         shown = self.capabilities._replace(state=frozenset()) if question.ended else self.capabilities
         unknown: set[str] = set()
         try:
-            found = tuple(compare(shown, effects, state, answer.effects, answer.state, unknown))
+            wanted, got = comparable(question, effects, answer.effects)
+            found = tuple(compare(shown, wanted, state, got, answer.state, unknown))
         except RecursionError:
             raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
         if found:

@@ -16,7 +16,7 @@ from kraftcheck.evidence.adapters.generate import LED, Generated, generate, targ
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
-from kraftcheck.evidence.adapters.session import AdapterProcess, Session
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session, words_of
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, Protocol
 from kraftcheck.systems import scenario
@@ -175,7 +175,7 @@ def test_every_mutant_of_the_reference_is_caught() -> None:
     sequences = [*generated, *probes(KAFKA), *scripts(KAFKA)]
     missed = set()
     for mutant in mutants().values():
-        with AdapterProcess(f"{REFERENCE} --mutant {mutant.id}", 60) as process:
+        with AdapterProcess(words_of(f"{REFERENCE} --mutant {mutant.id}"), 60) as process:
             session = Session(process)
             if all(session.drive(sequence).failed is None for sequence in sequences):
                 missed.add(mutant.id)
