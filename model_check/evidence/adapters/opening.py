@@ -1,7 +1,7 @@
 """The path of a replica into the state in which a behaviour begins: a disk, and ordinary events on it.
 
 An implementation cannot be put into a state. A replica that has just started for the first time is started;
-one in a given state is led there (:mod:`kraftcheck.evidence.adapters.situations`); one that has an initial
+one in a given state is led there (:mod:`kraftcheck.evidence.adapters.prologue`); one that has an initial
 leader takes part in the run that the scenario begins with.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kraftcheck.evidence.adapters.situations import prologue
+from kraftcheck.evidence.adapters.prologue import prologue
 from kraftcheck.evidence.adapters.stimuli import Start, Stimulus
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.frozen import replace

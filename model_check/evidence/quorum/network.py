@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from kraftcheck.engine.system import Signal
+from kraftcheck.evidence.adapters.likeness import without_granting_voters
 from kraftcheck.evidence.quorum.member import Sent
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import Batch, LeaderChange
 from kraftcheck.reference.messages import FetchRequest, FetchResponse, Message, VoteRequest
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -93,12 +93,3 @@ def _as_modelled(message: Message) -> Message:
         batches = tuple(map(without_granting_voters, message.batches))
         return replace(message, high_watermark=None, batches=batches)
     return message
-
-
-def without_granting_voters(batch: Batch) -> Batch:
-    """``batch`` without the ids of the voters that elected the leader: no rule reads them."""
-    records = tuple(
-        replace(record, granting_voters=()) if isinstance(record, LeaderChange) else record
-        for record in batch.records
-    )
-    return replace(batch, records=records)

@@ -8,25 +8,22 @@ from typing import cast
 from kraftcheck.engine.system import GlobalState, Outcome
 from kraftcheck.evidence.adapters.asked import times_of
 from kraftcheck.evidence.adapters.extract import stimuli_of
+from kraftcheck.evidence.adapters.likeness import departures
 from kraftcheck.evidence.adapters.stimuli import Stimulus
 from kraftcheck.evidence.quorum.member import Member, NotTaken, Sent
-from kraftcheck.evidence.quorum.network import Flight, Network, pick, without_granting_voters
+from kraftcheck.evidence.quorum.network import Flight, Network, pick
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference.events import BackoffExpired, Poll, RequestReceived, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import Request, Response, VoteRequest
-from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.kraft.reductions import without_unread_fields
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.step import Step as KRaftStep
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.traces.build import details
-from kraftcheck.traces.model import Change
 from kraftcheck.traces.walk import Taken
-from kraftcheck.traces.words import compare_nodes
 
 _MAX_POLLS = 8
 
@@ -140,7 +137,8 @@ class Quorum:
         """Raises NotTaken if a replica of the reference is not in the state that the behaviour says."""
         for component in components:
             node = cast(Node, state.locals[component])
-            for change in departures(system, component, node, self.members[component]):
+            member, addable = self.members[component], system.wiring.addable
+            for change in departures(member.id, node, member.replica, member.disk, addable):
                 if change.field in self.overlooked:
                     continue
                 raise NotTaken(
@@ -184,47 +182,3 @@ def _seen(flight: Flight) -> Flight:
 
 def _listed(messages: Mapping[object, int]) -> str:
     return ", ".join(map(str, messages))
-
-
-# The state that the behaviour says, and the one that there is.
-
-
-def departures(system: KRaftSystem, component: int, node: Node, member: Member) -> Iterator[Change]:
-    """The fields in which the reference's replica of a member is not as ``node``: before is the behaviour's
-    value, after the member's. Fields that no rule reads are left out, as the model does.
-    """
-    place, untimed = system.places[component], replace(node, clock=None)
-    live = member.replica
-    if (live is None) != (node.replica is None):
-        running = {True: "running", False: "ended"}
-        yield Change(place, "process", running[node.replica is not None], running[live is not None])
-        return
-    if live is not None:
-        live = _as_modelled(live, system.wiring.addable, timed=node.clock is not None)
-    found = replace(untimed, replica=live, disk=replace(member.disk, directory=node.disk.directory))
-    yield from compare_nodes(place, _unpaired(untimed), found)
-    own, theirs = (tuple(map(without_granting_voters, disk.log.batches)) for disk in (node.disk, member.disk))
-    if own != theirs:
-        yield Change(place, "records", str(own), str(theirs))
-
-
-def _as_modelled(replica: Replica, addable: frozenset[int], *, timed: bool) -> Replica:
-    stripped = without_unread_fields(replica, addable, timed=timed)
-    role = stripped.role
-    if isinstance(role, Leader):
-        stripped = replace(stripped, role=replace(role, granting_voters=()))
-    return replace(_without_correlations(stripped), next_correlation=None)
-
-
-def _without_correlations(replica: Replica) -> Replica:
-    """``replica`` without the ids of requests, which the model does not give."""
-    return replace(
-        replica,
-        connections=tuple(replace(each, correlation=None) for each in replica.connections),
-        parked=tuple(replace(each, correlation=None) for each in replica.parked),
-    )
-
-
-def _unpaired(node: Node) -> Node:
-    """``node`` without the note that nobody awaits an answer."""
-    return node if node.replica is None else replace(node, replica=_without_correlations(node.replica))

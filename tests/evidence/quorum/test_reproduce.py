@@ -9,8 +9,7 @@ from functools import cache
 import pytest
 
 from kraftcheck.checking.findings import known_findings
-from kraftcheck.checking.run import check
-from kraftcheck.evidence.quorum.chosen import has_a_form, sources
+from kraftcheck.evidence.quorum.chosen import Source, behaviours, has_a_form, sources
 from kraftcheck.evidence.quorum.replay import UNAWARE, behaviour, play, reproduce
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build
@@ -40,7 +39,7 @@ WITHOUT_STEP = (
 
 @cache
 def traces(name: str) -> list[Trace]:
-    return check(scenario.find(name), keep_going=True).traces()
+    return [each.trace for each in behaviours(Source(name, scenario.find(name)))]
 
 
 def counterexamples() -> list[str]:
