@@ -100,12 +100,13 @@ def play(
 def behaviour(trace: Trace) -> tuple[KRaftSystem, KRaftScenario, Sequence[Taken]]:
     """The steps of ``trace``, with the scenario that they are taken in.
 
-    A scenario may change switches of the protocol only to go past another finding. Where the trace is also
-    one without these switches, it is taken without: that is how a release behaves. Raises InputError.
+    A scenario may change switches of the protocol only to go past another finding. Where the same steps
+    violate the property without these switches too, they are taken without: that is how a release behaves.
+    Steps alone do not show that of an *eventually* property. Raises InputError.
     """
     scenario = trace.scenario
     assert isinstance(scenario, KRaftScenario)
-    for chosen in (_as_released(scenario), scenario):
+    for chosen in (scenario if trace.is_of_behaviours else _as_released(scenario), scenario):
         try:
             system = build(chosen)
             walk = walk_again(system, trace)
@@ -116,9 +117,9 @@ def behaviour(trace: Trace) -> tuple[KRaftSystem, KRaftScenario, Sequence[Taken]
                     f"({str(error).rstrip('.')})."
                 ) from None
             continue
-        if trace.property is None or trace.is_of_behaviours or trace.property in walk.violated:
+        if chosen is scenario or trace.property is None or trace.property in walk.violated:
             return system, chosen, walk.taken
-    return system, scenario, walk.taken
+    raise AssertionError("the trace is one of its own scenario, or there is an error")
 
 
 def _as_released(scenario: KRaftScenario) -> KRaftScenario:

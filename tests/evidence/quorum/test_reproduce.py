@@ -108,8 +108,10 @@ def test_switches_that_only_go_past_another_finding_are_left_out() -> None:
     assert len(taken) == len(trace.steps)
 
 
-def test_switches_that_a_behaviour_depends_on_stay() -> None:
-    (trace, *_) = traces("votes-heeded-while-fetching")
+@pytest.mark.parametrize("name", ["votes-heeded-while-fetching", "pre-vote-without-check-quorum"])
+def test_switches_that_a_behaviour_depends_on_stay(name: str) -> None:
+    """Of the other's steps each is possible with them, too, but the leader would step down in time."""
+    (trace, *_) = traces(name)
     assert behaviour(trace)[1] == trace.scenario
 
 
