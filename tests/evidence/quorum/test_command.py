@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -19,9 +20,12 @@ from kraftcheck.reference.step import Outcome
 from kraftcheck.support.errors import InputError
 from tests.evidence.adapters.faulty_adapter import FaultyAdapter
 from tests.evidence.adapters.in_process import InProcess
+from tests.house.sources import ROOT
 from tests.house.test_outputs import objects, valid
 
 REFERENCE = shlex.join([sys.executable, "-m", "kraftcheck.evidence.adapters.adapter"])
+
+PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
 
 Reproduce = Callable[..., int]
 
@@ -166,6 +170,19 @@ def test_a_trace_file(reproduce: Reproduce, tmp_path: Path, capsys: pytest.Captu
     file.write_text(json.dumps(data))
     assert reproduce(ReferenceAdapter, str(file)) == 2
     assert "does not take this behaviour" in capsys.readouterr().err
+
+
+def test_the_examples_of_the_page_are_true(
+    reproduce: Reproduce, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "112")
+    examples = re.findall(r"^\$ kraftcheck reproduce (\S+) --adapter '(.*)'(.*)\n([^$]*?)^```", PAGE, re.M)
+    assert len(examples) == 2
+    for word, command, options, shown in examples:
+        fault = command.partition("faulty_adapter ")[2]
+        adapter = (lambda fault=fault: FaultyAdapter(fault)) if fault else ReferenceAdapter
+        assert reproduce(adapter, word, *options.split()) == bool(fault)
+        assert capsys.readouterr().out == shown
 
 
 @pytest.mark.slow
