@@ -91,6 +91,33 @@ def test_a_difference_is_shown(reproduce: Reproduce, capsys: pytest.CaptureFixtu
     assert "expected  74" in shown and "got       0" in shown and "EPOCH-4" in shown
 
 
+class Timing(ReferenceAdapter):
+    """An adapter whose timers take longer, or of which one is not armed."""
+
+    def __init__(self, silent: str = "") -> None:
+        super().__init__()
+        self.silent = silent
+
+    def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
+        shown = super().show(before, outcome)
+        effects = [
+            each for each in shown["effects"] if each.get("timer", "") != self.silent or not self.silent
+        ]
+        for effect in effects:
+            if type(effect.get("ms")) is int:
+                effect["ms"] += 10_000
+        return {**shown, "effects": effects}
+
+
+def test_times_of_timers_are_not_compared_but_that_they_are_armed(
+    reproduce: Reproduce, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce(Timing, "wiped-leader") == 0
+    assert reproduce(lambda: Timing("check-quorum"), "wiped-leader") == 1
+    shown = capsys.readouterr().out
+    assert "timer check-quorum" in shown and '"not armed"' in shown
+
+
 def test_json_is_valid(reproduce: Reproduce, capsys: pytest.CaptureFixture[str]) -> None:
     adapter = lambda: FaultyAdapter("no-error-for-a-fenced-epoch")  # noqa: E731
     assert reproduce(adapter, "wiped-leader", "finding-single-voter-power-loss", "--json") == 1
