@@ -11,6 +11,7 @@ from kraftcheck.evidence.adapters import wire
 from kraftcheck.evidence.adapters.report import head, print_differences, print_rules
 from kraftcheck.evidence.quorum.chosen import Chosen
 from kraftcheck.evidence.quorum.replay import Reproduction, Stopped
+from kraftcheck.reference.events import RequestReceived, ResponseReceived
 from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import console, heading, say
 from kraftcheck.traces.view import StepView, view_of
@@ -111,8 +112,8 @@ def _print_stopped(stopped: Stopped, steps: Sequence[StepView], *, verbose: bool
     if stopped.question is None or stopped.replica is None:
         say(out, printable(stopped.reason), indent=7, hang=2)
         return
-    event = head(stopped.question, stopped.replica)
-    if not stopped.step or event != steps[stopped.step - 1].head:
+    if not stopped.step or not isinstance(stopped.question.event, RequestReceived | ResponseReceived):
+        event = head(stopped.question, stopped.replica)
         say(out, printable(f"replica {stopped.replica}: {event}"), indent=7, hang=2)
     print_differences(stopped.differences)
     heading(out, "Rules that decided in the reference")
