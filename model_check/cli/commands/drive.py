@@ -14,9 +14,9 @@ from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
 from kraftcheck.evidence.adapters.scripts import scripts
-from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink, words_of
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
-from kraftcheck.evidence.kafka import build
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
@@ -46,30 +46,11 @@ does not work, 3 the limit came first, nothing could be compared, or the run
 was interrupted.
 """
 
-#: Seconds for an answer, and for one of a virtual machine, whose first takes long on a busy machine.
-TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
-MAX_TIMEOUT = 3600.0
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = EPILOG
-    implementation = parser.add_mutually_exclusive_group(required=True)
-    implementation.add_argument(
-        "--adapter", metavar="COMMAND", help="the command of the adapter, split as a shell would"
-    )
-    implementation.add_argument(
-        "--kafka",
-        type=Path,
-        metavar="PATH",
-        help="drive Apache Kafka: a release, or a source tree, which need not be built",
-    )
-    parser.add_argument(
-        "--jars",
-        type=Path,
-        metavar="FOLDER",
-        help="with --kafka and a source tree: the third-party jars that it needs",
-    )
+    add_implementation(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--scenario",
@@ -87,9 +68,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_protocol_options(parser)
     parser.add_argument(
         "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
-    )
-    parser.add_argument(
-        "--timeout", type=_seconds, metavar="S", help="seconds for each answer (default: 10; with --kafka 60)"
     )
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
@@ -116,8 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_file_can_be_written(arguments.output, "-o")
     require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
-    timeout = arguments.timeout or (TIMEOUT if arguments.kafka is None else KAFKA_TIMEOUT)
-    with progress() as tell, AdapterProcess(_command(arguments, tell), timeout) as process:
+    with progress() as tell, AdapterProcess(command_of(arguments, tell), timeout_of(arguments)) as process:
         session = Session(process, arguments.limit)
         report = Report(capabilities=session.capabilities, protocol=protocol)
         sequences = _sequences(arguments, protocol, report, tell)
@@ -135,15 +112,6 @@ def run(arguments: argparse.Namespace) -> int:
     return {"agrees": EXIT_EXPECTED, "differs": EXIT_DIFFERS, "undetermined": EXIT_UNDETERMINED}[
         report.verdict
     ]
-
-
-def _command(arguments: argparse.Namespace, tell: Callable[[str], None]) -> list[str]:
-    """The words of the command that starts the adapter. Raises InputError."""
-    if arguments.kafka is not None:
-        return build.command(arguments.kafka, arguments.jars, tell)
-    if arguments.jars is not None:
-        raise InputError("--jars: goes with --kafka and a source tree; leave it out.")
-    return words_of(arguments.adapter)
 
 
 def _sequences(
@@ -209,9 +177,3 @@ def _write_trace(path: Path, report: Report) -> None:
     trace = files.behaviour(driven.sequence, driven.failed.question.position)
     text = files.dumps(shortened.sequence) if trace is None else json_form.dumps(trace)
     write_atomically(path, text)
-
-
-def _seconds(text: str) -> float:
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 0 < float(text) <= MAX_TIMEOUT:
-        raise argparse.ArgumentTypeError(f"expected seconds, more than 0 and up to 3600, not '{text[:40]}'")
-    return float(text)

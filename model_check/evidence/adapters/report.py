@@ -221,9 +221,9 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     failed = driven.failed
     assert failed is not None and failed.question.outcome is not None
     say(out, printable(f"Difference in step {_number(driven)} of {driven.sequence.name}"), "bold red")
-    _print_differences(failed.differences)
+    print_differences(failed.differences)
     heading(out, "Rules that decided in the reference")
-    _print_rules(failed.question.outcome.rules, verbose=verbose)
+    print_rules(failed.question.outcome.rules, verbose=verbose)
     shown = driven if verbose else shortened
     replica = shown.sequence.identity.id
     count, whole = _number(shown), _number(driven)
@@ -246,7 +246,8 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     say(out, "")
 
 
-def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
+def print_rules(decided: Sequence[str], *, verbose: bool) -> None:
+    """The ids of rules; ``verbose``: with their sentences."""
     out = console()
     if not verbose:
         say(out, " ".join(decided) or "none", indent=2)
@@ -257,7 +258,8 @@ def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
         say(out, "not in the catalogue" if catalogued is None else catalogued.sentence, indent=4)
 
 
-def _print_differences(differences: Iterable[Any]) -> None:
+def print_differences(differences: Iterable[Any]) -> None:
+    """Fields with both values."""
     out = console()
     for each in differences:
         entry(out, "field", printable(each.field), column=12)

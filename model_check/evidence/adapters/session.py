@@ -22,6 +22,7 @@ from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.line_process import LineProcess, NoAnswerError
 
@@ -145,7 +146,7 @@ class Session:
             if self._limit is not None and self.steps >= self._limit:
                 driven.limited = True
                 break
-            answer = self._ask(sequence, question, correlations)
+            answer = self.ask(question, sequence.name, sequence.protocol, correlations)
             if answer.unsupported is not None:
                 detached = f"after a step that the adapter refuses: {answer.unsupported[:100]}"
                 driven.skipped[detached] += 1
@@ -163,9 +164,17 @@ class Session:
             return None
         return f"from a step of the kind '{kind}' to the next start"
 
-    def _ask(self, sequence: DriveSequence, question: Question, correlations: Correlations) -> Answer:
+    def ask(
+        self, question: Question, name: str, protocol: Protocol, correlations: Correlations, data: Json = None
+    ) -> Answer:
+        """The answer of the adapter to ``question``, a step of the sequence ``name``. ``correlations`` has
+        the ids of the adapter's requests; ``data``: the message that arrives, where another adapter has sent
+        it. Raises AdapterError, which names the step.
+        """
         self.steps += 1
-        asked = wire.encode_question(question, sequence.identity, sequence.protocol)
+        asked = wire.encode_question(question, protocol)
+        if data is not None:
+            asked["data"] = data
         if isinstance(question.event, ResponseReceived):
             own = question.event.correlation
             asked["correlationId"] = STALE if own in (None, STALE) else correlations.get(own)
@@ -173,43 +182,77 @@ class Session:
             line = self._process.exchange(json.dumps({"id": self.steps, **asked}))
             return read_answer(line, self.steps)
         except AdapterError as error:
-            step = f"step {question.position + 1} of {sequence.name} ({asked['type']})"
-            raise error.placed(f"in {step}") from None
+            raise error.placed(f"in step {question.position + 1} of {name} ({asked['type']})") from None
 
     def _judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
         """Compare the answer with the outcome of the reference, and count the rules that it shows."""
-        outcome, times = question.outcome, times_of(driven.sequence.protocol)
+        outcome = question.outcome
         assert outcome is not None
-        before = question.before or outcome.replica
-        effects = [wire.encode_effect(effect, before, times) for effect in outcome.effects]
-        state = {} if question.ended else encode_state(outcome.replica, stopped=False)
-        shown = self.capabilities._replace(state=frozenset()) if question.ended else self.capabilities
+        expected = expectation(question, driven.sequence.protocol)
         unknown: set[str] = set()
-        try:
-            wanted, got = comparable(question, effects, answer.effects)
-            found = tuple(compare(shown, wanted, state, got, answer.state, unknown))
-        except RecursionError:
-            raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
+        found = expected.differences(self.capabilities, answer, unknown)
         if found:
             driven.compared += 1
             driven.failed = Failed(question, found)
             return
+        shown, effects = expected.shown_by(self.capabilities), expected.effects
         driven.decided.update(outcome.rules)
         driven.not_known |= unknown
         kinds = {effect["effect"] for effect in effects}
         # That there is no effect shows, too.
         visible = bool(kinds & shown.effects) or bool(shown.effects and not effects)
         driven.compared += visible or bool(shown.state)
-        if visible or (shown.state and not effects) or self._state_shows(question, state):
+        if visible or (shown.state and not effects) or self._state_shows(question, expected.state):
             driven.rules.update(outcome.rules)
-        for mine in effects:
-            for theirs in answer.effects:
-                if mine["effect"] == theirs["effect"] == "request" and theirs.get("to") == mine["to"]:
-                    correlations[mine["correlationId"]] = theirs.get("correlationId")
+        note_correlations(correlations, expected, answer)
 
     def _state_shows(self, question: Question, state: dict[str, Json]) -> bool:
         before = {} if question.before is None else encode_state(question.before, stopped=False)
         return any(state.get(name) != before.get(name) for name in self.capabilities.state)
+
+
+class Expectation(NamedTuple):
+    """What the reference does in a step: its effects as lines of an adapter show them, and the state
+    afterwards, which is empty where the process has ended.
+    """
+
+    question: Question
+    effects: list[dict[str, Json]]
+    state: dict[str, Json]
+
+    def shown_by(self, capabilities: Capabilities) -> Capabilities:
+        """The part of ``capabilities`` that is compared."""
+        return capabilities if self.state else capabilities._replace(state=frozenset())
+
+    def differences(
+        self, capabilities: Capabilities, answer: Answer, unknown: set[str] | None = None
+    ) -> tuple[Difference, ...]:
+        """See :func:`kraftcheck.evidence.adapters.compare.compare`. Raises AdapterError."""
+        shown = self.shown_by(capabilities)
+        try:
+            wanted, got = comparable(self.question, self.effects, answer.effects)
+            return tuple(compare(shown, wanted, self.state, got, answer.state, unknown))
+        except RecursionError:
+            raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
+
+
+def expectation(question: Question, protocol: Protocol) -> Expectation:
+    """What the reference does in a step that is not a crash."""
+    outcome, times = question.outcome, times_of(protocol)
+    assert outcome is not None
+    before = question.before or outcome.replica
+    effects = [wire.encode_effect(effect, before, times) for effect in outcome.effects]
+    return Expectation(
+        question, effects, {} if question.ended else encode_state(outcome.replica, stopped=False)
+    )
+
+
+def note_correlations(correlations: Correlations, expected: Expectation, answer: Answer) -> None:
+    """Add the ids that the adapter gave to the requests of an answer without differences."""
+    for mine in expected.effects:
+        for theirs in answer.effects:
+            if mine["effect"] == theirs["effect"] == "request" and theirs.get("to") == mine["to"]:
+                correlations[mine["correlationId"]] = theirs.get("correlationId")
 
 
 def _is_lost(question: Question, correlations: Correlations) -> bool:

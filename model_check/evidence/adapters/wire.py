@@ -161,11 +161,11 @@ def kind_of(event: Event | Start | Crash) -> str:
     return _STEPS[type(event)][0]
 
 
-def encode_question(question: Question, identity: Replica, protocol: Protocol) -> Json:
+def encode_question(question: Question, protocol: Protocol) -> Json:
     """A step as it is sent to an adapter, without its ``id``."""
     event = question.event
     if isinstance(event, Start):
-        shown = _start(identity, question.disk, protocol)
+        shown = _start(question.identity, question.disk, protocol)
     else:
         shown = {} if isinstance(event, Crash) else _fields(event, _STEPS)
     return {"type": kind_of(event), "now": question.now, **shown}

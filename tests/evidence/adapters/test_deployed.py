@@ -10,11 +10,12 @@ from kraftcheck.evidence.adapters.answers import Capabilities
 from kraftcheck.evidence.adapters.asked import Question
 from kraftcheck.evidence.adapters.comparable import comparable
 from kraftcheck.evidence.adapters.compare import compare
-from kraftcheck.evidence.adapters.deployed import CLUSTER, deployed, uuid_of
+from kraftcheck.evidence.adapters.deployed import CLUSTER, deployed, modelled, uuid_of
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
 from kraftcheck.evidence.adapters.wire import EFFECTS
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Poll, RequestReceived
+from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import VoteRequest
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import QuorumState, Replica
@@ -86,7 +87,20 @@ def test_at_a_start_nothing_is_forgotten_and_no_timer_is_compared_that_never_exp
     never = {"effect": "timer", "timer": "election", "ms": None}
     drawn = [{**never, "ms": 1500}, {"effect": "forgetRequests", "node": None}]
     reports = [{"effect": "timer", "timer": "update-voter", "ms": 1}]
-    begun = Question(0, 1, Start(), None, outcome, Disk())
+    begun = Question(0, 1, Start(), observer, None, outcome, Disk())
     assert comparable(begun, [never], [*drawn, *reports]) == ([], [])
-    later = Question(1, 2, Poll(), observer, outcome, Disk())
+    later = Question(1, 2, Poll(), observer, observer, outcome, Disk())
     assert comparable(later, [never], [*drawn, *reports]) == ([never], drawn)
+
+
+@pytest.mark.parametrize("key", [ReplicaKey(1, "d1"), ReplicaKey(2, "d2-3"), ReplicaKey(3, None)])
+def test_what_a_deployed_replica_sends_has_the_ids_of_the_model_again(key: ReplicaKey) -> None:
+    request = VoteRequest(1, key, ReplicaKey(2, "d2"), 0, 0, pre_vote=False)
+    identity = Replica(key, static_voters((1, 2, 3)))
+    sequence = deployed(DriveSequence("x", KAFKA, identity, Disk(), (RequestReceived(2, request),)))
+    assert sequence.identity.key.directory is not None and sequence.identity.cluster_id == CLUSTER
+    assert modelled(sequence.identity) == identity
+    (received,) = sequence.stimuli
+    assert isinstance(received, RequestReceived) and modelled(received.request) == request
+    sent = replace(request, candidate=sequence.identity.key, cluster_id=CLUSTER)
+    assert modelled(sent) == request

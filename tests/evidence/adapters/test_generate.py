@@ -17,8 +17,12 @@ from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import AdapterProcess, Session, words_of
-from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
+from kraftcheck.evidence.adapters.stimuli import DriveSequence, ReplaceDisk, Start
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, Protocol
+from kraftcheck.reference.replica import Leader
+from kraftcheck.support import codec
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
@@ -143,6 +147,26 @@ def test_a_trace_file_is_driven_for_each_replica(tmp_path: Path, capsys: pytest.
     trace.write_text("{}")
     assert main(["drive", "--adapter", REFERENCE, "--traces", str(trace)]) == 2
     assert "not a trace file" in capsys.readouterr().err
+
+
+def test_a_trace_with_an_initial_leader_and_a_lost_disk_is_driven_from_the_first_start_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "trace.json"
+    wiped = "trace show finding-wiped-leader --path 1 --json"
+    assert main(wiped.split()) == 0
+    trace.write_text(capsys.readouterr().out)
+    (sequence,) = files.load(trace)
+    assert sequence.origin is not None and sequence.disk == Disk(directory="d1")
+    last = sequence.stimuli[sequence.origin.steps.index(1) :]
+    assert last[:2] == (ReplaceDisk("d1-2"), Start())
+    driven = Session(InProcess(ReferenceAdapter())).drive(sequence)
+    assert driven.failed is None and driven.steps > len(last)
+    questions = list(Asking(sequence).questions())
+    assert any(each.before and isinstance(each.before.role, Leader) for each in questions)
+    assert questions[-1].identity.key.directory == "d1-2" and questions[-1].disk.log.end_offset == 0
+    again = codec.parse(files.dumps(sequence), "a sequence")
+    assert files.decode(again, "a sequence") == replace(sequence, origin=None)
 
 
 @pytest.mark.slow

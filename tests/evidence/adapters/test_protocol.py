@@ -97,7 +97,7 @@ effects = st.lists(
 @pytest.mark.slow
 def test_every_question_reads_back() -> None:
     for sequence, question in [(s, q) for s in sequences() for q in Asking(s).questions()]:
-        data = wire.encode_question(question, sequence.identity, sequence.protocol)
+        data = wire.encode_question(question, sequence.protocol)
         fields = Fields.of(json.loads(json.dumps(data)), "question")
         if isinstance(question.event, Start):
             identity, disk, protocol, times = wire.decode_start(fields)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,11 @@ def test_elections_and_replication_agree_with_the_reference(capsys: pytest.Captu
     assert main(["drive", "--kafka", KAFKA, *jars, *names, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["verdict"] == "agrees" and report["steps"] > 100
+
+
+def test_every_finding_about_replicas_is_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of releases that behave as the protocol ``kafka`` says: from 4.1 on."""
+    assert KAFKA is not None
+    jars = ["--jars", JARS] if JARS else []
+    assert main(["reproduce", "all", "--kafka", KAFKA, *jars]) == 0
+    assert re.search(r"\b(\d\d) of \1 behaviours confirmed", capsys.readouterr().out)
