@@ -43,7 +43,9 @@ def _as_modelled(replica: Replica, addable: frozenset[int], *, timed: bool) -> R
     stripped = without_unread_fields(replica, addable, timed=timed)
     role = stripped.role
     if isinstance(role, Leader):
-        stripped = replace(stripped, role=replace(role, granting_voters=()))
+        # The driven replica has them in the order of its own directory ids.
+        observers = sorted(role.observers, key=lambda entry: (entry.id, entry.key.directory or ""))
+        stripped = replace(stripped, role=replace(role, granting_voters=(), observers=tuple(observers)))
     return replace(_without_correlations(stripped), next_correlation=None)
 
 
