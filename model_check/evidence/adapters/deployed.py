@@ -27,7 +27,7 @@ _UUID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 #: Words that are the beginning of a UUID. Those that end with the filling are left to the digest.
 _WORD = re.compile(r"[A-Za-z0-9_-]{0,19}[B-Za-z0-9_-]")
 _UUID_LENGTH, _FILLING = 22, "A"
-#: What stands for the id of a directory that has none.
+#: The beginning of the id that is made for a directory that has none.
 _LACKING = re.compile(r"directory-[0-9]+-")
 
 
@@ -43,7 +43,7 @@ def renamed(value: T) -> T:
 
 
 def uuid_of(directory: str) -> str:
-    """The UUID that stands for a directory id: the same for the same id, and one that is a UUID is kept."""
+    """The UUID of a directory id: the same for the same id, and one that is a UUID is kept."""
     if _UUID.fullmatch(directory):
         return directory
     if _WORD.fullmatch(directory):

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from kraftcheck.evidence.adapters.asked import ON_DISK
-from kraftcheck.evidence.adapters.opening import Opening, Prefix, opening, prefix_of
+from kraftcheck.evidence.adapters.opening import Prefix, opening, prefix_of
+from kraftcheck.evidence.adapters.prologue import Opening
 from kraftcheck.evidence.adapters.stimuli import (
     Crash,
     DriveSequence,

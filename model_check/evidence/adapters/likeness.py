@@ -58,7 +58,7 @@ def _without_correlations(replica: Replica) -> Replica:
 
 
 def _unpaired(node: Node) -> Node:
-    """``node`` without the note that nobody awaits an answer."""
+    """``node`` without the ids of requests."""
     return node if node.replica is None else replace(node, replica=_without_correlations(node.replica))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kraftcheck.evidence.adapters.prologue import prologue
-from kraftcheck.evidence.adapters.stimuli import Start, Stimulus
+from kraftcheck.evidence.adapters.prologue import Opening, prologue
+from kraftcheck.evidence.adapters.stimuli import Start
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.frozen import replace
 from kraftcheck.systems.kraft.build import run_initial_prefix
@@ -20,13 +20,6 @@ from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.traces.build import walk
 from kraftcheck.traces.walk import Taken
-
-
-class Opening(NamedTuple):
-    """A disk, and the events that lead from it into a state; ``None``: no events are known that do."""
-
-    disk: Disk
-    stimuli: tuple[Stimulus, ...] | None
 
 
 class Prefix(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.likeness import departures
@@ -51,8 +52,15 @@ from kraftcheck.reference.voters import majority
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.reductions import without_unread_fields
 
-Opening = tuple[Disk, tuple[Stimulus, ...] | None]
 Attempt = tuple[Disk, tuple[Stimulus, ...]]
+
+
+class Opening(NamedTuple):
+    """A disk, and the events that lead from it into a state; ``None``: no events are known that do."""
+
+    disk: Disk
+    stimuli: tuple[Stimulus, ...] | None
+
 
 #: The field of the state of a leader that a scenario may give as unknown, although fetches have told it.
 HIGH_WATERMARK = "high watermark"
@@ -78,23 +86,26 @@ def prologue(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
     tries = [(attempt, _after(protocol, identity, *attempt)) for attempt in attempts]
     for attempt, found in tries:
         if found is not None and not unlike(target, found):
-            return attempt
-    return _completed(protocol, identity, target, tries) or next(
-        (attempt for attempt, found in tries if found is not None and not unlike(target, found) & _ESSENTIAL),
-        (Disk(), None),
-    )
+            return Opening(*attempt)
+    longer = _completed(protocol, identity, target, tries)
+    if longer is not None:
+        return Opening(*longer)
+    for attempt, found in tries:
+        if found is not None and not unlike(target, found) & _ESSENTIAL:
+            return Opening(*attempt)
+    return Opening(Disk(), None)
 
 
 def approach(protocol: Protocol, identity: Replica, target: Replica) -> Opening:
     """A disk and stimuli that lead to ``target``, or at least into its role and epoch."""
-    disk, stimuli = prologue(protocol, identity, target)
-    if stimuli is not None:
-        return disk, stimuli
+    known = prologue(protocol, identity, target)
+    if known.stimuli is not None:
+        return known
     for attempt in _paths(target):
         found = _after(protocol, identity, *attempt)
         if found is not None and (type(found.role), found.epoch) == (type(target.role), target.epoch):
-            return attempt[0], (*attempt[1], *_asked(target))
-    return Disk(), None
+            return Opening(attempt[0], (*attempt[1], *_asked(target)))
+    return Opening(Disk(), None)
 
 
 def unlike(target: Replica, found: Replica) -> frozenset[str]:
@@ -104,10 +115,6 @@ def unlike(target: Replica, found: Replica) -> frozenset[str]:
     fields = {change.field for change in departures(target.id, node, found, own)}
     leads_unaware = isinstance(target.role, Leader) and target.high_watermark is None
     return frozenset(fields - {HIGH_WATERMARK} if leads_unaware else fields)
-
-
-def _essential(target: Replica) -> frozenset[str]:
-    return _ESSENTIAL - {HIGH_WATERMARK} if isinstance(target.role, Leader) else _ESSENTIAL
 
 
 def _after(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +32,7 @@ _MOST_PROPERTIES = 4096
 _CONFLUENT, _CONFLUENT_AHEAD = re.compile(r"(\d+)\.(\d+)\.(\d+).*-(?:ccs|ce)\b"), 4
 
 
-class Installation:
+class Installation(ABC):
     """A Kafka on disk.
 
     path: as the user gave it; version: as it names itself, ``None`` where it does not.
@@ -45,9 +46,9 @@ class Installation:
         """The name for reports: ``Apache Kafka 4.3.1``."""
         return "Apache Kafka" if self.version is None else f"Apache Kafka {shown_version(self.version)}"
 
+    @abstractmethod
     def digest(self) -> str:
         """The identity of its classes: the same for the same content, wherever it lies. Raises InputError."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def _content(jar: Path) -> Iterator[str]:
     try:
         with opened(jar, "a jar") as file, zipfile.ZipFile(file) as content:
             yield from content.namelist()
-    except (zipfile.BadZipFile, NotImplementedError):
+    except (zipfile.BadZipFile, NotImplementedError):  # zipfile raises the latter for a version it lacks.
         raise InputError(f"{jar}: is no readable jar; download the release again.") from None
 
 

@@ -23,7 +23,7 @@ def of_the_adapter(offered: Callable[[str], bool]) -> list[Path]:
 
 
 def of_stubs(offered: Callable[[str], bool]) -> list[Path]:
-    """Sources that stand for classes of other libraries that nobody offers: Kafka's sources name them, and a
+    """Stubs of classes of other libraries that are not there: Kafka's sources name them, and a
     replica does not need them.
     """
     return sorted(_chosen(_JAVA / "stubs", offered))

@@ -23,7 +23,7 @@ def compile_tree(
 ) -> None:
     """Compile into ``folder`` the client of Raft, all that it needs, and the JSON converters of messages.
 
-    stubs: sources that stand for classes of libraries that are not there. Raises FailedError.
+    stubs: sources of stubs of classes of libraries that are not there. Raises FailedError.
     """
     with TemporaryFolder("kraftcheck-kafka-") as name:
         work = Path(name)

@@ -18,6 +18,7 @@ from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
 from kraftcheck.systems.kraft.switches import SWITCHES
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, json_form
+from kraftcheck.traces.replay import replay
 
 #: The word for all findings about replicas.
 ALL = "all"
@@ -105,6 +106,12 @@ def behaviours(source: Source, progress: Callable[[Progress], None] | None = Non
         else:
             trace = json_form.load(Path(source.word))
         _required(trace.scenario)
+        difference = replay(trace)
+        if difference is not None and not difference.of_numbers:
+            raise InputError(
+                f"{source.word}: the present reference does not do what the trace records ({difference}), so "
+                "nothing could be confirmed; make the trace anew by 'kraftcheck check --traces DIR'."
+            )
         name = trace.scenario.name if source.word == "-" else Path(source.word).name
         yield Chosen(name, () if trace.property is None else (trace.property,), trace)
         return

@@ -1,4 +1,4 @@
-"""The command that starts the adapter of a Kafka, with programs that stand for those of a JDK."""
+"""The command that starts the adapter of a Kafka, with small programs instead of those of a JDK."""
 
 import os
 import subprocess

@@ -196,7 +196,20 @@ def test_a_trace_file(reproduce: Reproduce, tmp_path: Path, capsys: pytest.Captu
     data["steps"][0]["action"] = "flies away"
     file.write_text(json.dumps(data))
     assert reproduce(ReferenceAdapter, str(file)) == 2
-    assert "does not take this behaviour" in capsys.readouterr().err
+    assert "step 1, action: recorded flies away" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("changed", [{"nodes": []}, {"violations": []}, {"budgets": []}], ids=str)
+def test_what_the_reference_does_not_do_is_not_confirmed(
+    reproduce: Reproduce, tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
+) -> None:
+    """The trace of an edited reference may have the same events, with other results."""
+    assert main(["trace", "show", "finding-restart-as-candidate", "--path", "0,1,1,1", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    data["steps"][-1].update(changed)
+    (tmp_path / "trace.json").write_text(json.dumps(data))
+    assert reproduce(ReferenceAdapter, str(tmp_path / "trace.json")) == 2
+    assert "the present reference does not do what the trace records" in capsys.readouterr().err
 
 
 def test_the_examples_of_the_page_are_true(

@@ -3,23 +3,15 @@ package org.apache.kafka.raft;
 import org.apache.kafka.common.record.*;
 import org.apache.kafka.common.record.internal.*;
 import org.apache.kafka.server.common.*;
-import org.apache.kafka.snapshot.RawSnapshotWriter;
 
 /** A snapshot that a follower loads part by part. Its bytes are counted; its content comes with the last part. */
-class LoadedSnapshotWriter implements RawSnapshotWriter {
-    private final OffsetAndEpoch id;
+class LoadedSnapshotWriter extends SnapshotWriter {
     private final Runnable whenFrozen;
     private long received = 0;
-    private boolean frozen = false;
 
     LoadedSnapshotWriter(OffsetAndEpoch id, Runnable whenFrozen) {
-        this.id = id;
+        super(id);
         this.whenFrozen = whenFrozen;
-    }
-
-    @Override
-    public OffsetAndEpoch snapshotId() {
-        return id;
     }
 
     @Override
@@ -38,17 +30,8 @@ class LoadedSnapshotWriter implements RawSnapshotWriter {
     }
 
     @Override
-    public boolean isFrozen() {
-        return frozen;
-    }
-
-    @Override
     public void freeze() {
-        if (frozen) throw new IllegalStateException("Snapshot " + id + " is already frozen");
-        frozen = true;
+        super.freeze();
         whenFrozen.run();
     }
-
-    @Override
-    public void close() { }
 }
