@@ -30,8 +30,6 @@ REMAINING: dict[str, dict[str, tuple[int, ...]]] = {
         "the checkpoint 0-0 is the earliest snapshot while the log starts at 0": (454,),
         "an error to FetchSnapshot does not repeat the snapshot id": (*range(1759, 1765), 1827, 1828),
         "the endpoint in an answer is that of the listener": (694, 695, 742),
-        "an error about another topic names that topic": (208, 211, 212, 1875, 1876),
-        "how often requests are forgotten": (1171,),
         "recorded with a process without cluster id, which Kafka never is": (1767,),
         "recorded with a process without directory id, which Kafka never is": (1807,),
     },
