@@ -22,8 +22,9 @@ from kraftcheck.reference import (
     voter_assignments,
     voter_changes,
 )
-from kraftcheck.reference.effects import ArmTimer, Duration, Stop
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Stop
 from kraftcheck.reference.events import Poll, Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import Value
 from kraftcheck.reference.messages import Request
 from kraftcheck.reference.protocol import BeginQuorumEpochResend, StateMachine, VoterChanges
@@ -156,6 +157,8 @@ def _poll_follower(work: Work, event: Poll) -> None:
         work.by("TIMER-5", "DEF-1")
     leader = replica.quorum_state.leader
     assert leader is not None
+    if not voter_changes.has_default_listener(replica.leader_endpoints):
+        raise work.exit(Fatal(FatalReason.LEADER_WITHOUT_ENDPOINTS, replica=leader), "BEGIN-10")
     if Timer.UPDATE_VOTER in event.expired and _settles_membership(work, leader):
         return
     if any(connection.awaiting for connection in replica.connections):
