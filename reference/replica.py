@@ -133,13 +133,7 @@ class RemovingVoter(Frozen):
     offset: ControlOffset
 
 
-class UpdatingVoter(Frozen):
-    """An UpdateRaftVoter request, answered already: the voter set with the new entry is at ``offset``."""
-
-    offset: ControlOffset
-
-
-VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
+VoterChange = AddingVoter | RemovingVoter
 
 
 class AlteringQuorum(Frozen):

@@ -12,7 +12,7 @@ from kraftcheck.reference.events import Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import Record, Voters
 from kraftcheck.reference.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
-from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, UpdatingVoter, VoterChange
+from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, VoterChange
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
 from kraftcheck.reference.work import Work
 
@@ -131,6 +131,5 @@ def reply(work: Work, change: VoterChange, error: ErrorCode) -> None:
 def abandon(work: Work, role: Leader) -> None:
     """Leadership is over, and with it what the leader was about to change."""
     if role.change is not None:
-        if not isinstance(role.change, UpdatingVoter):
-            work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-6")
+        work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-6")
         reply(work, role.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -135,7 +135,8 @@ CASES = [
     # Updating.
     Case("a voter moves", LEADER, f"""
         {MOVED}
-            => reply to 2: update-raft-voter-response epoch=1 leader=1; no answer error
+            => reply to 2: update-raft-voter-response epoch=1 leader=1; no answer error; \
+voter change=none; no arm timer voter-change
         poll               => append at offset 3, epoch 1: Voters
         {fetch("2/B", 4)}
         update-raft-voter-request from=9/I                 => answer error=VOTER_NOT_FOUND
