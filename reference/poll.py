@@ -25,7 +25,6 @@ from kraftcheck.reference import (
 from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Stop
 from kraftcheck.reference.events import Poll, Timer
 from kraftcheck.reference.fatal import FatalReason
-from kraftcheck.reference.log import Value
 from kraftcheck.reference.messages import Request
 from kraftcheck.reference.protocol import BeginQuorumEpochResend, StateMachine, VoterChanges
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -112,9 +111,9 @@ def _poll_leader(work: Work, event: Poll) -> None:
     voter_assignments.proceed(work)
     role = work.replica.role
     assert isinstance(role, Leader)
-    has_control_records = any(not isinstance(records[0], Value) for records in role.pending)
-    if role.pending and (has_control_records or Timer.LINGER in event.expired):
-        leadership.append_pending(work)
+    count = leadership.drainable(role, has_lingered=Timer.LINGER in event.expired)
+    if count:
+        leadership.append_pending(work, count)
     if Timer.BEGIN_QUORUM_EPOCH in event.expired:
         _announce(work, event)
 

@@ -133,6 +133,14 @@ CASES = [
         for number, request in enumerate((ADD, REMOVE_2))
     ),
     # Updating.
+    Case("values before a voter set leave with it, those behind it wait", LEADER, f"""
+        append 7                    => arm timer linger
+        {MOVED}
+        append 8                    => arm timer linger
+        poll
+            => append at offset 3, epoch 1: 7; append at offset 4, epoch 1: Voters; pending=8
+        poll expired=linger         => only append at offset 5, epoch 1: 8; pending=none
+    """),
     Case("a voter moves", LEADER, f"""
         {MOVED}
             => reply to 2: update-raft-voter-response epoch=1 leader=1; no answer error; \

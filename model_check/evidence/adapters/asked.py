@@ -40,6 +40,7 @@ from kraftcheck.reference.events import (
     Timer,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.leadership import is_lingering
 from kraftcheck.reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import (
@@ -203,7 +204,7 @@ def running_timers(replica: Replica) -> tuple[Timer, ...]:
     """The timers that the poll routine of this role looks at."""
     role = replica.role
     if isinstance(role, Leader):
-        lingering = (Timer.LINGER,) if role.pending else ()
+        lingering = (Timer.LINGER,) if is_lingering(role) else ()
         changing = (Timer.VOTER_CHANGE,) if role.change is not None else ()
         return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering, *changing)
     if isinstance(role, Follower):
