@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.stimuli import (
     Crash,
     DriveSequence,
@@ -52,7 +53,7 @@ from kraftcheck.reference.replica import (
     Resigned,
     Unattached,
 )
-from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.step import Outcome, start
 
 #: The effects that change the disk.
 ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
@@ -100,6 +101,7 @@ class Asking:
         self._deadlines: dict[Timer, int] = {}
         self._requests = 0
         self._sent: dict[int, list[int | None]] = {}
+        self._silent = SilentLeader()
 
     def questions(self) -> Iterator[Question]:
         """The steps in order; a stimulus without a possible target is skipped."""
@@ -114,6 +116,7 @@ class Asking:
         if isinstance(stimulus, Start):
             disk = disks.as_found(self._disks[-1], written_back=self.sequence.written_back)
             self._disks, self._deadlines, self._sent = [disk], {}, {}
+            self._silent = SilentLeader()
             identity = replace(self.sequence.identity, next_correlation=0)
             outcome = start(self.sequence.protocol, identity, disk)
             return self._follow(Question(position, self.now, stimulus, None, outcome, disk))
@@ -127,7 +130,7 @@ class Asking:
         event = self._event(before, stimulus)
         if event is None:
             return None
-        outcome = step(self.sequence.protocol, before, event)
+        outcome = self._silent.step(self.sequence.protocol, before, event)
         return self._follow(Question(position, self.now, event, before, outcome, self._disks[-1]))
 
     def _event(self, replica: Replica, stimulus: WaitExpired | LateResponse | Event) -> Event | None:

@@ -22,6 +22,7 @@ from kraftcheck.evidence.adapters.answers import AdapterError, Answer, read_answ
 from kraftcheck.evidence.adapters.asked import STALE, Question
 from kraftcheck.evidence.adapters.report import Report
 from kraftcheck.evidence.adapters.session import Channel, Correlations, Driven, Session
+from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.disk import Disk
@@ -29,7 +30,7 @@ from kraftcheck.reference.events import Event, ResponseReceived
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.step import Outcome, start
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
@@ -146,6 +147,7 @@ class _Replayed:
         self.protocol = KAFKA
         self.replica: Replica | None = None
         self.correlations: Correlations = {}
+        self._silent = SilentLeader()
 
     def question(self, asked: Fields, position: int) -> Question:
         """The step of the reference. Raises InputError."""
@@ -157,12 +159,12 @@ class _Replayed:
         if kind == "start":
             identity, disk, self.protocol, _ = wire.decode_start(asked)
             event, before, outcome = Start(), None, start(self.protocol, identity, disk)
-            self.correlations = {}
+            self.correlations, self._silent = {}, SilentLeader()
         elif before is None:
             raise InputError(f"{asked.where}: no process runs; the sequence must begin with 'start'.")
         elif kind != "crash":
             event = self._event(asked, before)
-            outcome = step(self.protocol, before, event)
+            outcome = self._silent.step(self.protocol, before, event)
         question = Question(position, now, event, before, outcome, disk)
         self.replica = None if outcome is None or question.ended else outcome.replica
         return question
