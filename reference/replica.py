@@ -266,6 +266,11 @@ class Replica(Frozen):
         return Voter(self.key, self.endpoints, 0, self.max_kraft_version)
 
     @property
+    def has_checkpoint(self) -> bool:
+        """Whether formatting has left the first voter set in a checkpoint 0-0; a joining replica has none."""
+        return self.bootstrap_kraft_version >= 1
+
+    @property
     def leader_endpoints(self) -> tuple[Endpoint, ...]:
         """Where the known leader listens; empty if there is none or its endpoints are not known."""
         if isinstance(self.role, Follower | Prospective):

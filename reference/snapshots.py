@@ -22,14 +22,12 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import CreateSnapshot, Timer
 from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import Snapshot, SnapshotId
+from kraftcheck.reference.log import BOOTSTRAP_CHECKPOINT, Snapshot, SnapshotId
 from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from kraftcheck.reference.replica import Follower, PartialSnapshot, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.reference.work import Work
 
-#: The snapshot in which formatting leaves the first voter set; it is no part of a log.
-BOOTSTRAP_CHECKPOINT = SnapshotId(0, 0)
 #: The snapshot id of an answer without a snapshot.
 _NO_SNAPSHOT = SnapshotId(0, 0)
 
@@ -51,7 +49,7 @@ def create(work: Work, event: CreateSnapshot) -> None:
         work.by("ALTER-16")
         work.emit(CallFailed(RefusalReason.SNAPSHOT_OF_ASSIGNMENTS))
         return
-    if not _is_at_boundary(log, end) or not _is_known_position(log, end, epoch):
+    if not _is_at_boundary(log, end) or not _is_known_position(work.replica, end, epoch):
         work.emit(CallFailed(RefusalReason.SNAPSHOT_OFF_BATCHES))
         return
     if any(known.id == event.id for known in log.snapshots):
@@ -67,8 +65,10 @@ def create(work: Work, event: CreateSnapshot) -> None:
         work.update(log=logs.delete_before(work.replica.log, end))
 
 
-def _is_known_position(log: logs.Log, offset: int, epoch: int) -> bool:
-    return not logs.needs_snapshot(log, offset, epoch) and logs.is_valid_position(log, offset, epoch)
+def _is_known_position(replica: Replica, offset: int, epoch: int) -> bool:
+    log, checkpoint = replica.log, replica.has_checkpoint
+    is_before = logs.needs_snapshot(log, offset, epoch, checkpoint=checkpoint)
+    return not is_before and logs.is_valid_position(log, offset, epoch)
 
 
 def _is_at_boundary(log: logs.Log, offset: int) -> bool:
