@@ -164,9 +164,8 @@ def _poll_follower(work: Work, event: Poll) -> None:
         return
     role = replica.role
     assert isinstance(role, Follower)
-    if role.fetching_snapshot is not None:
-        if work.connection(leader) is None:
-            work.send(leader, snapshots.request_of(work, role.fetching_snapshot))
+    if role.fetching_snapshot is not None and work.connection(leader) is None:
+        work.send(leader, snapshots.request_of(work, role.fetching_snapshot))
         return
     work.by("FETCH-33", "FETCH-21")
     if work.connection(leader) is None:

@@ -9,9 +9,10 @@ from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.events import BackoffExpired, Poll, Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import BeginQuorumEpochResponse, UpdateRaftVoterResponse
 from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.replica import Follower
+from kraftcheck.reference.replica import Follower, PartialSnapshot
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import Endpoint, VoterSet
 from kraftcheck.systems.kraft.text import parse_replica
@@ -78,3 +79,18 @@ def test_an_error_to_fetch_snapshot_has_snapshot_id_0_0(asked: str) -> None:
     data = write_message(reply.response)
     partition = data["topics"][0]["partitions"][0]
     assert partition["errorCode"] != 0 and partition["snapshotId"] == {"endOffset": 0, "epoch": 0}
+
+
+@pytest.mark.parametrize(
+    ("waits", "requests"),
+    [("backoff=2", {3: "FetchRequest"}), ("", {2: "FetchSnapshotRequest"}), ("awaiting=2", {})],
+)
+def test_a_follower_that_loads_a_snapshot_looks_elsewhere_for_a_silent_leader(
+    waits: str, requests: dict[int, str]
+) -> None:
+    """Kafka: maybeSendFetchToBestNode looks at the connection before it chooses between the two requests."""
+    follower = parse_replica(f"follower id=1 voters=1,2,3 epoch=5 leader=2 fetched {waits}")
+    assert isinstance(follower.role, Follower)
+    loading = replace(follower.role, fetching_snapshot=PartialSnapshot(SnapshotId(4, 2)))
+    outcome = step(KAFKA, replace(follower, role=loading), Poll((), 3))
+    assert {to: type(request).__name__ for to, request in sent(outcome).items()} == requests
