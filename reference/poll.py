@@ -219,6 +219,9 @@ def _discovery_request(work: Work) -> Request:
 
 
 def _poll_resigned(work: Work, role: Resigned, event: Poll) -> None:
+    for voter in work.replica.voters.ids:
+        if voter in role.unacknowledged:
+            voter_changes.require_endpoint(work, voter)
     for voter in role.unacknowledged:
         if work.connection(voter) is None:
             work.by("END-1", "END-2", "END-4", "RESIGN-3")

@@ -55,7 +55,11 @@ def test_a_leader_that_does_not_listen_there_ends_the_process(expired: tuple[Tim
 
 @pytest.mark.parametrize(
     ("replica", "event"),
-    [("prospective id=1 voters=1,2,3 epoch=5", "poll"), ("leader id=1 voters=1,2,3 epoch=5", "announce")],
+    [
+        ("prospective id=1 voters=1,2,3 epoch=5", "poll"),
+        ("leader id=1 voters=1,2,3 epoch=5", "announce"),
+        ("resigned id=1 voters=1,2,3 epoch=5", "poll"),
+    ],
 )
 def test_a_voter_that_does_not_listen_there_ends_the_process(replica: str, event: str) -> None:
     before = parse_replica(replica)
