@@ -84,7 +84,8 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
     if needed is not None:
         return _response(work, snapshot=needed)
     if not logs.is_valid_position(log, request.offset, request.last_epoch):
-        diverging = logs.end_offset_for_epoch(log, request.last_epoch)
+        checkpoint = work.replica.has_checkpoint
+        diverging = logs.end_offset_for_epoch(log, request.last_epoch, checkpoint=checkpoint)
         return divergence.answer(work, _response(work, diverging=diverging))
     if request.offset == 0:
         work.by("FETCH-11")
@@ -107,7 +108,8 @@ def _needed_snapshot(work: Work, request: FetchRequest) -> logs.SnapshotId | Non
     if request.offset == 0:
         work.by("FETCH-13")
         return log.snapshots[-1].id
-    if logs.needs_snapshot(log, request.offset, request.last_epoch):
+    checkpoint = work.replica.has_checkpoint
+    if logs.needs_snapshot(log, request.offset, request.last_epoch, checkpoint=checkpoint):
         work.by("FETCH-12")
         return log.snapshots[-1].id
     return None

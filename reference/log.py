@@ -116,6 +116,10 @@ class SnapshotId(Unbounded):
         return self.epoch, self.end_offset
 
 
+#: The snapshot in which formatting leaves the first voter set; it is no part of a log.
+BOOTSTRAP_CHECKPOINT = SnapshotId(0, 0)
+
+
 class Snapshot(Frozen):
     """The committed state up to an offset: what the control records before it say, and the application's.
 
@@ -294,31 +298,49 @@ def or_newest_snapshot(log: Log) -> Log:
     return reset_to(newest) if ahead else log
 
 
-def needs_snapshot(log: Log, offset: int, epoch: int) -> bool:
-    """Whether the start of ``log`` is beyond what a fetcher that ends like this can be given records for."""
-    if not log.snapshots or (log.start_offset == 0 and offset == 0):
+def _earliest_snapshot(log: Log, *, checkpoint: bool) -> SnapshotId | None:
+    """The earliest snapshot that is kept. The bootstrap checkpoint, where there is one, counts as a snapshot
+    until the records at its end are deleted.
+    """
+    if checkpoint and log.start_offset == 0:
+        return BOOTSTRAP_CHECKPOINT
+    return log.snapshots[0].id if log.snapshots else None
+
+
+def needs_snapshot(log: Log, offset: int, epoch: int, *, checkpoint: bool = False) -> bool:
+    """Whether the start of ``log`` is beyond what a fetcher that ends like this can be given records for.
+
+    checkpoint: whether the replica has the bootstrap checkpoint.
+    """
+    earliest = _earliest_snapshot(log, checkpoint=checkpoint)
+    if earliest is None or (log.start_offset == 0 and offset == 0):
         return False
-    earliest = log.snapshots[0].id
     at_start = offset == log.start_offset and epoch != earliest.epoch
     return offset < log.start_offset or at_start or epoch < earliest.epoch
 
 
-def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:
+def end_offset_for_epoch(log: Log, epoch: int, *, checkpoint: bool = False) -> EpochEnd:
     """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends.
 
-    If all epochs of its records are larger, that is the epoch of the earliest snapshot where the records
-    begin with its end, and else ``epoch`` itself; it ends where they begin.
+    If all epochs of its records are larger, that is ``epoch`` itself; it ends where they begin. Where
+    ``epoch`` ends with the earliest snapshot, its epoch is that of the snapshot. checkpoint: whether the
+    replica has the bootstrap checkpoint.
 
     Source: KafkaRaftLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor.
     """
+    end = _end_of(log, epoch)
+    earliest = _earliest_snapshot(log, checkpoint=checkpoint)
+    if earliest is not None and end == EpochEnd(epoch, earliest.end_offset):
+        return EpochEnd(earliest.epoch, earliest.end_offset)
+    return end
+
+
+def _end_of(log: Log, epoch: int) -> EpochEnd:
+    """As :func:`end_offset_for_epoch`, by the epochs of the records alone."""
     lower_bound = epoch
     for start in log.epoch_starts:
         if start.epoch > epoch:
-            end = EpochEnd(lower_bound, start.offset)
-            earliest = log.snapshots[0].id if log.snapshots else None
-            if earliest is not None and end == EpochEnd(epoch, earliest.end_offset):
-                return EpochEnd(earliest.epoch, earliest.end_offset)
-            return end
+            return EpochEnd(lower_bound, start.offset)
         lower_bound = start.epoch
     return EpochEnd(log.last_epoch, log.end_offset)
 

@@ -140,6 +140,19 @@ def test_a_position_before_all_records_diverges_at_the_snapshot(asked: int) -> N
     assert logs.end_offset_for_epoch(known, 0) == EpochEnd(0, 0)
 
 
+def test_the_bootstrap_checkpoint_is_the_earliest_snapshot_while_the_log_starts_at_0() -> None:
+    """Kafka: KafkaRaftLog.earliestSnapshotId finds 0-0 until deleteBeforeSnapshot removes it."""
+    empty = logs.start_epoch(build([]), 1)
+    assert logs.end_offset_for_epoch(empty, 1) == EpochEnd(1, 0)
+    assert logs.end_offset_for_epoch(empty, 1, checkpoint=True) == EpochEnd(0, 0)
+    later = build([(0, 2), (1, 2)])
+    assert logs.end_offset_for_epoch(later, 1, checkpoint=True) == logs.end_offset_for_epoch(later, 1)
+    kept = logs.with_snapshot(later, Snapshot(SnapshotId(4, 2), None, 0))
+    assert logs.needs_snapshot(kept, 3, 1)
+    assert not logs.needs_snapshot(kept, 3, 1, checkpoint=True)
+    assert logs.needs_snapshot(logs.delete_before(kept, 4), 3, 1, checkpoint=True)
+
+
 def test_an_epoch_without_records_is_forgotten_when_another_begins_at_its_offset() -> None:
     """Kafka: LeaderEpochFileCache.assign removes every entry that starts at or after the new one."""
     log = logs.start_epoch(build([(0, 2)]), 5)

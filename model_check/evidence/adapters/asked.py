@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.stimuli import (
     Crash,
     DriveSequence,
@@ -41,6 +42,7 @@ from kraftcheck.reference.events import (
     Timer,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.leadership import is_lingering
 from kraftcheck.reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import (
@@ -52,7 +54,7 @@ from kraftcheck.reference.replica import (
     Resigned,
     Unattached,
 )
-from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.step import Outcome, start
 from kraftcheck.systems.kraft.host import identity_on
 
 #: The effects that change the disk.
@@ -113,6 +115,7 @@ class Asking:
         self._deadlines: dict[Timer, int] = {}
         self._requests = 0
         self._sent: dict[int, list[int | None]] = {}
+        self._silent = SilentLeader()
 
     def questions(self) -> Iterator[Question]:
         """The steps in order; a stimulus without a possible target is skipped."""
@@ -133,6 +136,7 @@ class Asking:
         if isinstance(stimulus, Start):
             disk = disks.as_found(self.disk, written_back=self.sequence.written_back)
             self._disks, self._deadlines, self._sent = [disk], {}, {}
+            self._silent = SilentLeader()
             outcome = start(self.sequence.protocol, replace(identity, next_correlation=0), disk)
             return self._follow(Question(position, self.now, stimulus, identity, None, outcome, disk))
         if isinstance(stimulus, ReplaceDisk):
@@ -149,7 +153,7 @@ class Asking:
         event = self._event(before, stimulus)
         if event is None:
             return None
-        outcome = step(self.sequence.protocol, before, event)
+        outcome = self._silent.step(self.sequence.protocol, before, event)
         return self._follow(Question(position, self.now, event, identity, before, outcome, self.disk))
 
     def _replace_disk(self, directory: str) -> None:
@@ -235,7 +239,7 @@ def running_timers(replica: Replica) -> tuple[Timer, ...]:
     """The timers that the poll routine of this role looks at."""
     role = replica.role
     if isinstance(role, Leader):
-        lingering = (Timer.LINGER,) if role.pending else ()
+        lingering = (Timer.LINGER,) if is_lingering(role) else ()
         changing = (Timer.VOTER_CHANGE,) if role.change is not None else ()
         return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering, *changing)
     if isinstance(role, Follower):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from typing import Protocol as Interface
 
 from kraftcheck.evidence.adapters import wire
 from kraftcheck.evidence.adapters.answers import AdapterError, Answer, Capabilities, read_answer, read_hello
@@ -63,6 +64,13 @@ class AdapterProcess(LineProcess):
             raise AdapterError(error.what, end) from None
 
 
+class Channel(Interface):
+    """Something that answers line by line: the process of an adapter, or one that stands for it."""
+
+    def exchange(self, line: str) -> str:
+        """The line that answers ``line``. Raises AdapterError."""
+
+
 class Failed(NamedTuple):
     """A step in which the adapter differs: the question, and the differing places of the answer."""
 
@@ -99,9 +107,12 @@ class Counts:
 
 @dataclass(slots=True, kw_only=True)
 class Driven(Counts):
-    """The outcome of one sequence. failed: the differing step, which ends the sequence."""
+    """The outcome of one sequence. questions: its steps up to the last, also those that were skipped; failed:
+    the differing step, which ends the sequence.
+    """
 
     sequence: DriveSequence
+    questions: list[Question] = field(default_factory=list)
     failed: Failed | None = None
 
 
@@ -115,7 +126,7 @@ class Session:
     Raises AdapterError if the adapter does not answer the greeting by the protocol.
     """
 
-    def __init__(self, process: AdapterProcess, limit: int | None = None) -> None:
+    def __init__(self, process: Channel, limit: int | None = None) -> None:
         self._process = process
         self._limit = limit
         self.steps = 0
@@ -135,6 +146,7 @@ class Session:
         detached: str | None = None
         correlations: Correlations = {}
         for question in Asking(sequence).questions():
+            driven.questions.append(question)
             if isinstance(question.event, Start):
                 detached, correlations = None, {}
             detached = detached or self._refusal(question)
@@ -153,7 +165,7 @@ class Session:
                 continue
             driven.steps += 1
             if question.outcome is not None:
-                self._judge(driven, question, answer, correlations)
+                self.judge(driven, question, answer, correlations)
             if driven.failed is not None:
                 break
         return driven
@@ -184,7 +196,7 @@ class Session:
         except AdapterError as error:
             raise error.placed(f"in step {question.position + 1} of {name} ({asked['type']})") from None
 
-    def _judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
+    def judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
         """Compare the answer with the outcome of the reference, and count the rules that it shows."""
         outcome = question.outcome
         assert outcome is not None

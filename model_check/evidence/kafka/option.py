@@ -15,8 +15,10 @@ from kraftcheck.support.errors import InputError
 TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
 
 
-def add_implementation(parser: argparse.ArgumentParser) -> None:
-    """The options for the implementation, of which exactly one is given, and for the time of an answer."""
+def add_implementation(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """The options for the implementation, of which exactly one is given, and for the time of an answer.
+    Returns the group of the first, for others that stand for an implementation.
+    """
     implementation = parser.add_mutually_exclusive_group(required=True)
     implementation.add_argument(
         "--adapter", metavar="COMMAND", help="the command of the adapter, split as a shell would"
@@ -36,6 +38,7 @@ def add_implementation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=seconds, metavar="S", help="seconds for each answer (default: 10; with --kafka 60)"
     )
+    return implementation
 
 
 def command_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> list[str]:

@@ -16,6 +16,7 @@ from kraftcheck.reference.effects import (
     CallFailed,
     Effect,
     Fatal,
+    Flush,
 )
 from kraftcheck.reference.events import (
     Append,
@@ -77,7 +78,9 @@ class Processes(Network, ABC):
             calls = listener.during(host.effects, host.replica.log)
             self._show(process, "tick", {}, before, calls)
             if host.stopped:
-                self._end(process, "stopped", [], [], power_loss=None)
+                end = node.disk.log.end_offset
+                left = [Flush(end)] if node.disk.flushed < end else []
+                self._end(process, "stopped", left, [], power_loss=None, before=host.replica)
                 return
             # A poll that changes the role does not wait (Kafka: pollFollowerAsVoter and the others return 0).
             waits = type(host.replica.role) is type(before.role)

@@ -124,8 +124,7 @@ def _voter_change(change: roles.VoterChange | None) -> str:
     if isinstance(change, roles.AddingVoter):
         at = "asks what it supports" if change.offset is None else f"appended at {change.offset}"
         return f"adds {print_key(change.voter.key)} ({at})"
-    kind = "removes a voter" if isinstance(change, roles.RemovingVoter) else "updates a voter"
-    return f"{kind} (appended at {change.offset})"
+    return f"removes a voter (appended at {change.offset})"
 
 
 def _alteration(waiting: roles.AlteringQuorum) -> str:
