@@ -94,14 +94,14 @@ def test_a_difference_is_shown(reproduce: Reproduce, capsys: pytest.CaptureFixtu
 class Timing(ReferenceAdapter):
     """An adapter whose timers take longer, or of which one is not armed."""
 
-    def __init__(self, silent: str = "") -> None:
+    def __init__(self, unarmed: str = "") -> None:
         super().__init__()
-        self.silent = silent
+        self.unarmed = unarmed
 
     def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
         shown = super().show(before, outcome)
         effects = [
-            each for each in shown["effects"] if each.get("timer", "") != self.silent or not self.silent
+            each for each in shown["effects"] if each.get("timer", "") != self.unarmed or not self.unarmed
         ]
         for effect in effects:
             if type(effect.get("ms")) is int:
