@@ -6,8 +6,7 @@ Source: KIP-595 (leader); Kafka: KafkaRaftClient.append, flushLeaderLog, resign,
 from __future__ import annotations
 
 from kraftcheck.reference import fetch, progress
-from kraftcheck.reference import log as logs
-from kraftcheck.reference.effects import AppendAccepted, AppendBatch, ArmTimer, CallFailed, Duration, Flush
+from kraftcheck.reference.effects import AppendAccepted, ArmTimer, CallFailed, Duration, Flush
 from kraftcheck.reference.events import Append, Resign, Timer
 from kraftcheck.reference.fatal import RefusalReason
 from kraftcheck.reference.log import Batch, Value
@@ -69,9 +68,7 @@ def append_pending(work: Work, count: int) -> None:
     assert isinstance(role, Leader)
     work.by("LOG-1", "LOG-5")
     for records in role.pending[:count]:
-        batch = Batch(work.replica.log.end_offset, work.replica.epoch, records)
-        work.emit(AppendBatch(batch))
-        work.update(log=logs.append(work.replica.log, batch))
+        work.append(Batch(work.replica.log.end_offset, work.replica.epoch, records))
     work.update_role(pending=role.pending[count:])
     progress.count_own_log(work)
     if progress.advance_high_watermark(work):

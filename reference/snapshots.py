@@ -200,8 +200,9 @@ def _load(work: Work, response: FetchSnapshotResponse) -> None:
     end, epoch = snapshot.id.end_offset, snapshot.id.epoch
     if (epoch, end) <= (log.last_epoch, log.end_offset):
         raise work.exit(Fatal(FatalReason.SNAPSHOT_OLDER_THAN_LOG, snapshot=snapshot.id), "SNAP-9")
-    work.by("SNAP-9", "VSET-6")
+    longer = logs.loaded(log, snapshot, read_again=work.reads_again)
+    work.by("SNAP-9", "VSET-6" if longer == logs.reset_to(snapshot) else "VSET-14")
     work.emit(LoadSnapshot(snapshot))
-    work.update(log=logs.reset_to(snapshot), high_watermark=end)
+    work.update(log=longer, high_watermark=end)
     work.update_role(fetching_snapshot=None)
     work.emit(HighWatermark(end))

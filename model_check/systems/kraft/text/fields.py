@@ -55,6 +55,8 @@ def fields_of(replica: Replica) -> Mapping[str, str]:
         "end offset": str(replica.log.end_offset),
         "high watermark": print_optional(replica.high_watermark),
     }
+    if replica.log.read_to:
+        found["control records read to"] = str(replica.log.read_to)
     if replica.log.snapshots:
         found["log start"] = str(replica.log.start_offset)
         found["snapshots"] = " ".join(print_id(known.id) for known in replica.log.snapshots)
