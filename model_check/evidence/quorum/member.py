@@ -21,9 +21,11 @@ from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start, St
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Effect, Reply, Send
-from kraftcheck.reference.events import RequestReceived
-from kraftcheck.reference.messages import ApiVersionsRequest, Message
-from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import RequestReceived, RequestTimedOut, ResponseReceived
+from kraftcheck.reference.messages import ApiVersionsRequest, Message, Request
+from kraftcheck.reference.replica import Follower, Replica
+from kraftcheck.reference.versions import refusal
 
 #: The effects that an adapter must show: what one replica sends, another one receives.
 MESSAGES = ("request", "response")
@@ -66,6 +68,7 @@ class Member:
         self._sequence = deployed(sequence)
         self._asking = Asking(self._sequence, punctual=True)
         self._correlations: Correlations = {}
+        self._requests: dict[int, Request] = {}
         self._taken = 0
 
     @property
@@ -93,12 +96,14 @@ class Member:
         Raises Differs where they do not do the same, NotTaken where the adapter does not take the step, and
         AdapterError where it breaks the protocol.
         """
+        if isinstance(stimulus, RequestTimedOut):
+            stimulus = self._broken_off(stimulus)
         question = self._asking.ask(self._taken, renamed(stimulus))
         self._taken += 1
         if question is None:
             return []
         if isinstance(question.event, Start):
-            self._correlations = {}
+            self._correlations, self._requests = {}, {}
         kind, known = wire.kind_of(question.event), self._session.capabilities
         if kind not in known.events:
             if isinstance(question.event, Crash):
@@ -120,7 +125,23 @@ class Member:
         if found:
             raise Differs(self.id, question, found)
         note_correlations(self._correlations, expected, answer)
+        self._requests |= {
+            each.to: each.request for each in question.outcome.effects if isinstance(each, Send)
+        }
         return list(_sent(question.outcome.effects, expected, answer))
+
+    def _broken_off(self, event: RequestTimedOut) -> RequestTimedOut | ResponseReceived:
+        """A follower's request to its leader that gets no answer, as Kafka's network client reports it: then
+        the follower backs off, as it does in a behaviour, and does not pass over the leader at one poll only.
+
+        Source: Kafka: KafkaNetworkChannel.sendOnCompleted.
+        """
+        replica, request = self._asking.replica, self._requests.get(event.node)
+        if replica is None or request is None or not isinstance(replica.role, Follower):
+            return event
+        if replica.quorum_state.leader != event.node:
+            return event
+        return ResponseReceived(event.node, refusal(request, ErrorCode.BROKER_NOT_AVAILABLE))
 
     def _stand_in(self, question: Question, expected: Expectation, refused: str) -> list[Sent]:
         """The answer of the reference to a request that the raft module of an implementation may leave to

@@ -12,7 +12,7 @@ from kraftcheck.cli.main import main
 from kraftcheck.engine.steps import initial_states, steps
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.asked import Asking
-from kraftcheck.evidence.adapters.generate import LED, NO_WAY, Generated, generate, target, witnesses
+from kraftcheck.evidence.adapters.generate import LED, Generated, generate, target, witnesses
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
@@ -173,7 +173,7 @@ def test_a_trace_with_an_initial_leader_and_a_lost_disk_is_driven_from_the_first
 @pytest.mark.parametrize(
     ("protocol", "every", "max_states"),
     [
-        pytest.param(KAFKA, 4, 300, id="kafka"),
+        pytest.param(KAFKA, 3, 300, id="kafka"),
         pytest.param(KAFKA, 1, 10_000, id="kafka-all-scenarios", marks=pytest.mark.nightly),
         pytest.param(KIP996, 1, 10_000, id="kip996", marks=pytest.mark.nightly),
     ],
@@ -181,13 +181,13 @@ def test_a_trace_with_an_initial_leader_and_a_lost_disk_is_driven_from_the_first
 def test_all_rules_in_force_are_exercised(protocol: Protocol, every: int, max_states: int) -> None:
     preset = next(name for name, value in PRESETS.items() if value == protocol)
     found = generate([*shipped().values()][::every], preset, {}, 0, max_states=max_states)
-    assert {LED} <= {*found.left_out.values()} <= {LED, NO_WAY}  # Few states: not each given state is found.
+    assert set(found.left_out.values()) == {LED}
     session, decided = Session(InProcess(ReferenceAdapter())), set[str]()
     for sequence in (*found.sequences, *probes(protocol), *scripts(protocol)):
         driven = session.drive(sequence)
         assert driven.failed is None, (sequence.name, driven.failed)
         decided |= driven.decided
-    assert NOT_REACHED not in not_exercised(decided, protocol)
+    assert not_exercised(decided, protocol).get(NOT_REACHED) is None
 
 
 @pytest.mark.nightly
