@@ -51,7 +51,7 @@ def asked(sequence: DriveSequence) -> Found | None:
     """The steps of ``sequence``; ``None`` where nothing happens in it or too much."""
     identity = replace(sequence.identity, next_correlation=0)
     steps: list[Asked | None] = []
-    for question in Asking(sequence).questions():
+    for question in Asking(sequence, pure=True).questions():
         if isinstance(question.event, Crash):
             steps.append(None)
             continue

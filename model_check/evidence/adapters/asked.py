@@ -54,7 +54,7 @@ from kraftcheck.reference.replica import (
     Resigned,
     Unattached,
 )
-from kraftcheck.reference.step import Outcome, start
+from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.systems.kraft.host import identity_on
 
 #: The effects that change the disk.
@@ -100,15 +100,17 @@ class Asking:
     """Feeds a sequence to the reference.
 
     ``now``: the time; ``replica``: the replica, ``None`` where no process runs. ``punctual``: a poll finds
-    exactly the timers expired that it names, and not those that are over by then.
+    exactly the timers expired that it names, and not those that are over by then. ``pure``: each step is that
+    of the reference alone, which knows no time between polls (:mod:`.silent_leader`).
     """
 
-    def __init__(self, sequence: DriveSequence, *, punctual: bool = False) -> None:
+    def __init__(self, sequence: DriveSequence, *, punctual: bool = False, pure: bool = False) -> None:
         self.sequence = sequence
         self.times = times_of(sequence.protocol)
         self.now = FIRST_MS
         self.replica: Replica | None = None
         self._punctual = punctual
+        self._pure = pure
         self._identity = sequence.identity
         self._disks = [sequence.disk]
         self._taken_out: Disk | None = None
@@ -153,7 +155,8 @@ class Asking:
         event = self._event(before, stimulus)
         if event is None:
             return None
-        outcome = self._silent.step(self.sequence.protocol, before, event)
+        take = step if self._pure else self._silent.step
+        outcome = take(self.sequence.protocol, before, event)
         return self._follow(Question(position, self.now, event, identity, before, outcome, self.disk))
 
     def _replace_disk(self, directory: str) -> None:
