@@ -87,7 +87,6 @@ class Known(_Entry):
     """A finding; see ``findings.toml``."""
 
     id: str
-    section: str
     scenarios: tuple[str, ...]
     properties: tuple[str, ...]
     variants: tuple[str, ...]
@@ -97,9 +96,14 @@ class Known(_Entry):
 
     @property
     def place(self) -> str:
-        """The place of its description."""
-        words = re.sub(r"[^\w\- ]", "", self.section.lower()).replace(" ", "-")
-        return f"docs/findings.md#{words}"
+        """The page that describes it."""
+        return f"docs/findings/{_page_of()[self.id]}.md"
+
+
+@cache
+def _page_of() -> dict[str, str]:
+    text = (resources.files("kraftcheck.checking") / "finding_pages.toml").read_text(encoding="utf-8")
+    return {finding: page["name"] for page in tomllib.loads(text)["page"] for finding in page["findings"]}
 
 
 #: The replica of each letter of the patterns.
