@@ -124,6 +124,7 @@ pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	EXECUTED_BY_TESTS=model_check/checking/coverage/executed_by_tests.json $(PYTEST) --numprocesses=0 tests/reference
 	$(KRAFTCHECK) rules --table -o docs/rule-table.md
 	$(KRAFTCHECK) bugs --markdown -o docs/historical-bugs.md
+	$(RUN) kraftcheck.checking.finding_pages docs
 
 executed: $(INSTALLED) ## record what scenarios and vectors execute, for `kraftcheck impact`; takes minutes
 	$(RUN) kraftcheck.impact.record

@@ -16,8 +16,10 @@ from typing import Final
 from kraftcheck.spec.builders import ROLES, START
 from kraftcheck.spec.catalogue import load, parse
 from kraftcheck.spec.model import (
+    RELEASES,
     BrokerTable,
     BrokerTransition,
+    Change,
     Confidence,
     Config,
     Conflict,
@@ -41,11 +43,13 @@ from kraftcheck.spec.model import (
 VERSION: Final = 1
 
 __all__ = [
+    "RELEASES",
     "ROLES",
     "START",
     "VERSION",
     "BrokerTable",
     "BrokerTransition",
+    "Change",
     "Confidence",
     "Config",
     "Conflict",

@@ -14,6 +14,7 @@ from kraftcheck.spec import model
 from kraftcheck.spec.model import (
     BrokerTable,
     BrokerTransition,
+    Change,
     Config,
     Conflict,
     ErrorCode,
@@ -41,6 +42,7 @@ VARIANT_ID = re.compile(r"V-[A-Z]+")
 NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 VERSIONS = re.compile(r"[0-9]+(?:\+|-[0-9]+)?")
 PATH = re.compile(r"[A-Za-z][A-Za-z_0-9]*(?:\[\])?(?:\.[A-Za-z][A-Za-z_0-9]*(?:\[\])?)*")
+ISSUE = re.compile(r"KIP-[1-9][0-9]*|KAFKA-[1-9][0-9]*")
 TITLE_WORDS = 8
 
 
@@ -64,6 +66,10 @@ def _pick(entry: Entry, key: str, allowed: tuple[T, ...]) -> T:
         if candidate == value:
             return candidate
     raise entry.error(f"{key!r} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+
+
+def _release(entry: Entry, key: str, allowed: tuple[str, ...]) -> str | None:
+    return one_of(entry, key, allowed) if entry.has(key) else None
 
 
 def all_in(entry: Entry, key: str, values: Iterable[str], known: Iterable[str], what: str) -> None:
@@ -113,7 +119,12 @@ def build_rule(entry: Entry, choices: frozenset[str]) -> Rule:
         uncovered=entry.optional_prose("uncovered"),
         unmutated=entry.optional_prose("unmutated"),
         file=entry.where,
+        since=_release(entry, "since", model.RELEASES),
+        until=_release(entry, "until", (model.BEFORE, *model.RELEASES)),
     )
+    releases = (model.BEFORE, *model.RELEASES)
+    if rule.since and rule.until and releases.index(rule.since) > releases.index(rule.until):
+        raise entry.error(f"'since' is {rule.since!r}, which is later than 'until', {rule.until!r}")
     if len(rule.title.split()) > TITLE_WORDS:
         raise entry.error(f"'title' has more than {TITLE_WORDS} words")
     all_in(entry, "variants", rule.variants, choices, "a switch value of variants.toml")
@@ -267,6 +278,23 @@ def build_config(entry: Entry, rules: Mapping[str, Rule]) -> Config:
     if config.rule is not None:
         all_in(entry, "rule", [config.rule], rules, "a rule")
     return config
+
+
+def build_change(entry: Entry, rules: Iterable[str]) -> Change:
+    change = Change(
+        name=entry.prose("name"),
+        release=one_of(entry, "release", model.RELEASES[1:]),
+        text=entry.prose("text"),
+        issues=entry.words("issues"),
+        rules=entry.words("rules"),
+    )
+    for issue in change.issues:
+        if not ISSUE.fullmatch(issue):
+            raise entry.error(f"'issues' names {issue!r}, which is not of the form KIP-1 or KAFKA-1")
+    if not change.issues or not change.rules:
+        raise entry.error("'issues' and 'rules' must not be empty")
+    all_in(entry, "rules", change.rules, rules, "a rule of the catalogue")
+    return change
 
 
 def build_conflict(entry: Entry, variants: Iterable[str], rules: Iterable[str]) -> Conflict:

@@ -16,8 +16,11 @@ from typing import TypeVar
 
 from kraftcheck.spec import builders
 from kraftcheck.spec.model import (
+    BEFORE,
+    RELEASES,
     BrokerTable,
     BrokerTransition,
+    Change,
     Property,
     Rule,
     Specification,
@@ -37,6 +40,7 @@ CATALOGUES = (
     "configs.toml",
     "variants.toml",
     "conflicts.toml",
+    "changes.toml",
     "properties.toml",
     "uncovered.toml",
 )
@@ -91,6 +95,10 @@ def parse(texts: Mapping[str, str]) -> Specification:
         lambda entry: builders.build_conflict(entry, variants, rules),
     )
     _check_properties(rules, properties)
+    changes = _read(
+        texts, "changes.toml", "change", "name", lambda entry: builders.build_change(entry, rules)
+    )
+    _check_changes(rules, changes)
     return Specification(
         rules=MappingProxyType(rules),
         transitions=transitions,
@@ -103,6 +111,7 @@ def parse(texts: Mapping[str, str]) -> Specification:
         variants=MappingProxyType(variants),
         conflicts=MappingProxyType(conflicts),
         properties=MappingProxyType(properties),
+        changes=tuple(sorted(changes.values(), key=lambda change: RELEASES.index(change.release))),
     )
 
 
@@ -237,4 +246,28 @@ def _check_properties(rules: Mapping[str, Rule], properties: Mapping[str, Proper
             if rule.id not in properties[property_id].rules:
                 raise SpecificationError(
                     f"{where}: it protects {property_id}, but properties.toml does not list it there"
+                )
+
+
+def _check_changes(rules: Mapping[str, Rule], changes: Mapping[str, Change]) -> None:
+    """`Rule.since`, `Rule.until` and `Change.rules` must say the same."""
+    listed: dict[tuple[str, str], str] = {}
+    for change in changes.values():
+        where = f"changes.toml: change {change.name}"
+        before = RELEASES[RELEASES.index(change.release) - 1]
+        for rule_id in change.rules:
+            if not (rules[rule_id].is_in(change.release) or rules[rule_id].is_in(before)):
+                raise SpecificationError(
+                    f"{where}: 'rules' names {rule_id!r}, which is in neither {before} nor {change.release}"
+                )
+            listed[rule_id, change.release] = change.name
+    for rule in rules.values():
+        came = rule.since if rule.since != RELEASES[0] else None
+        last = rule.until in (None, BEFORE, RELEASES[-1])
+        went = None if last or rule.until is None else RELEASES[RELEASES.index(rule.until) + 1]
+        for key, release in (("since", came), ("until", went)):
+            if release is not None and (rule.id, release) not in listed:
+                raise SpecificationError(
+                    f"{rule.file}: rule {rule.id}: {key!r} names a change in {release}, but no change of "
+                    f"{release} in changes.toml lists the rule"
                 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Confidence: TypeAlias = Literal["document", "document+kafka", "kafka", "memory", "decision"]
 """How well a rule is founded.
@@ -42,6 +42,14 @@ ErrorStatus: TypeAlias = Literal["current", "removed"]
 
 ConfigKind: TypeAlias = Literal["config", "constant", "removed"]
 """``removed``: a key of an earlier document that has no successor."""
+
+
+RELEASES: Final = ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4", "trunk")
+"""The releases of Apache Kafka that `Rule.since`, `Rule.until` and `Change` speak of, the oldest first: the
+newest patch of each line. The first one is the first with voter sets in the log (KIP-853)."""
+
+BEFORE: Final = "3.8"
+"""`Rule.until` of a rule that no release of `RELEASES` follows any more."""
 
 
 class SpecificationError(ValueError):
@@ -109,6 +117,10 @@ class Rule:
     """Why no mutant can show what the rule is for; None when one should."""
     file: str
     """The file that holds it, relative to ``spec/``."""
+    since: str | None = None
+    """The first release of Kafka that does so, of `RELEASES`; None: all, if its `variants` are Kafka's."""
+    until: str | None = None
+    """The last one, or `BEFORE`; None: every release from `since` on."""
 
     @property
     def area(self) -> str:
@@ -123,6 +135,30 @@ class Rule:
     def belongs_to(self, protocol: Mapping[str, str]) -> bool:
         """Whether the rule is effective under ``protocol`` (switch id → value)."""
         return applies(self.variants, protocol)
+
+    def is_in(self, release: str) -> bool:
+        """Whether `since` and `until` include a release of `RELEASES`. Raises ValueError for another one."""
+        place = RELEASES.index(release)
+        begins = 0 if self.since is None else RELEASES.index(self.since)
+        if self.until == BEFORE:
+            return False
+        ends = len(RELEASES) if self.until is None else RELEASES.index(self.until)
+        return begins <= place <= ends
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became different for a replica in one release of Kafka, compared with the release before."""
+
+    name: str
+    release: str
+    """Of `RELEASES`, not the first."""
+    text: str
+    issues: tuple[str, ...]
+    """KIPs and issues of Kafka: ``KIP-996``, ``KAFKA-16164``."""
+    rules: tuple[str, ...]
+    """The rules that came (`Rule.since`), that went (`Rule.until` is the release before), and those
+    whose text names the change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +374,8 @@ class Specification:
     variants: Mapping[str, Variant]
     conflicts: Mapping[str, Conflict]
     properties: Mapping[str, Property]
+    changes: tuple[Change, ...]
+    """What changed from release to release of Kafka, in the order of the releases."""
 
     @property
     def areas(self) -> Mapping[str, tuple[Rule, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,8 @@ class Recorded(_Entry):
     role: str | None = None
     voters: int | None = None
     exception: re.Pattern[str] | None = None
+    new_disk: bool = Field(False, alias="new-disk")
+    lost_after: str | None = Field(None, alias="lost-after")
     cause: str
 
     def fits(
@@ -62,14 +64,22 @@ class Recorded(_Entry):
         role: str | None = None,
         voters: int | None = None,
         exception: str = "",
+        new_disk: bool = False,
+        lost_after: Collection[str] = (),
     ) -> bool:
-        """Whether a violation in a recorded run looks like this one."""
+        """Whether a violation in a recorded run looks like this one.
+
+        ``event``: the kind of the event; where a process ends, that of the message that it was handling.
+        ``lost_after``: properties that replicas violated by the same cause before they lost records.
+        """
         return (
             (self.property, self.hazard) == (property, hazard)
             and self.event in (None, event)
             and self.role in (None, role)
             and self.voters in (None, voters)
             and (self.exception is None or self.exception.search(exception) is not None)
+            and (new_disk or not self.new_disk)
+            and (self.lost_after is None or self.lost_after in lost_after)
         )
 
 
@@ -77,7 +87,6 @@ class Known(_Entry):
     """A finding; see ``findings.toml``."""
 
     id: str
-    section: str
     scenarios: tuple[str, ...]
     properties: tuple[str, ...]
     variants: tuple[str, ...]
@@ -87,9 +96,14 @@ class Known(_Entry):
 
     @property
     def place(self) -> str:
-        """The place of its description."""
-        words = re.sub(r"[^\w\- ]", "", self.section.lower()).replace(" ", "-")
-        return f"docs/findings.md#{words}"
+        """The page that describes it."""
+        return f"docs/findings/{_page_of()[self.id]}.md"
+
+
+@cache
+def _page_of() -> dict[str, str]:
+    text = (resources.files("kraftcheck.checking") / "finding_pages.toml").read_text(encoding="utf-8")
+    return {finding: page["name"] for page in tomllib.loads(text)["page"] for finding in page["findings"]}
 
 
 #: The replica of each letter of the patterns.

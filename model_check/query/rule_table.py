@@ -9,6 +9,7 @@ from functools import cache
 from kraftcheck import spec
 from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.checking.mutation import catalogue
+from kraftcheck.query.releases import id_runs, in_words
 from kraftcheck.spec import Rule
 from kraftcheck.systems import citations
 
@@ -88,7 +89,8 @@ it, the mutants that remove its guard (in italics: equivalent mutants, with a
 reason), the modules of `tests/reference` in which it decides something (with a star: the module names the
 rule; tests with random input do not count, because what they take differs from run to run), and the steps of
 recorded runs of Kafka that it decided and in which Kafka and the reference agree ({runs}
-runs, {compared:,} of {recorded:,} events compared). `kraftcheck rules ID` has the text of a rule.
+runs, {compared:,} of {recorded:,} events compared). The releases of Kafka that follow the rule are named if
+they are not all since 3.9. `kraftcheck rules ID` has the text of a rule.
 """
 
 
@@ -171,20 +173,7 @@ def _with_reasons(table: Sequence[Row], title: str, reason_of: Callable[[Rule], 
 
 
 def _ids(group: Iterable[Row]) -> str:
-    """Ids, runs of three and more numbers of one area together."""
-    found: list[list[str]] = []
-    for row in group:
-        if found and _next(found[-1][-1]) == row.rule.id:
-            found[-1].append(row.rule.id)
-        else:
-            found.append([row.rule.id])
-    texts = (f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in found)
-    return ", ".join(texts) or "none"
-
-
-def _next(rule_id: str) -> str:
-    area, _, number = rule_id.rpartition("-")
-    return f"{area}-{int(number) + 1}" if number.isdigit() else ""
+    return id_runs(row.rule.id for row in group)
 
 
 def _area(area: str, group: Sequence[Row]) -> str:
@@ -193,8 +182,8 @@ def _area(area: str, group: Sequence[Row]) -> str:
         "",
         f"`spec/{group[0].rule.file}`",
         "",
-        "| rule | code | properties | mutants | tests | recorded |",
-        "|---|---|---|---|---|---:|",
+        "| rule | releases | code | properties | mutants | tests | recorded |",
+        "|---|---|---|---|---|---|---:|",
     ]
     lines += [_line(row) for row in group]
     return "\n".join([*lines, ""])
@@ -205,6 +194,7 @@ def _line(row: Row) -> str:
     tests = [f"{name.removeprefix('test_')}{'*' if name in row.naming else ''}" for name in row.tests]
     cells = (
         f"**{row.rule.id}** {row.rule.title}",
+        in_words(row.rule) if row.rule.since or row.rule.until else "",
         ", ".join(map(code, row.code)),
         ", ".join(row.properties),
         ", ".join((*row.mutants, *(f"*{name}*" for name in row.equivalent))),

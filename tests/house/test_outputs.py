@@ -27,6 +27,7 @@ COMMANDS = [
     ("mutate --list --json", ["mutants"]),
     ("bugs --json", ["bugs"]),
     ("rules VOTE-10 --json", ["rules"]),
+    ("rules --between 3.9 trunk --json", ["rule-changes"]),
     ("rules --properties --json", ["properties"]),
     ("rules --transitions --json", ["transitions"]),
     ("step 'candidate epoch=6' 'vote-response from=2 granted' --poll --json", ["steps"]),

@@ -140,6 +140,23 @@ DAMAGES = {
         ("Unknown = ", 'asleep = "It sleeps."\nUnknown = ', "not of the form CamelCase"),
         ("V-BLIVE=kip343", "V-BLIVE=kip1", "which is not a switch value"),
     ],
+    "changes.toml": [
+        ('release = "4.0"', 'release = "4.9"', "'release' is '4.9'; it must be one of 4.0, 4.1"),
+        ('release = "4.0"', 'release = "3.9"', "'release' is '3.9'; it must be one of 4.0, 4.1"),
+        ('"KIP-996"', '"KIP-x"', "which is not of the form KIP-1 or KAFKA-1"),
+        ('issues = ["KAFKA-14619"]', "issues = []", "must not be empty"),
+        ('"VOTE-1",', '"VOTE-99",', "not a rule of the catalogue"),
+        ('"VOTE-1",', '"KVER-5",', "which is in neither 3.9 nor 4.0"),
+        ('"Snapshots end at a batch"', '"Pre-votes"', "there is another change Pre-votes"),
+    ],
+    "rules/voter_changes.toml": [
+        ('since = "4.2"', 'since = "4.9"', "rule ADD-13: 'since' is '4.9'; it must be one of 3.9, 4.0"),
+        ('since = "4.2"', "since = 4.2", "rule ADD-13: 'since' must be a string, not a float"),
+        ('since = "4.2"', 'until = "4"', "rule ADD-13: 'until' is '4'; it must be one of 3.8, 3.9"),
+        ('since = "4.2"', 'since = "4.2"\nuntil = "4.0"', "is '4.2', which is later than 'until', '4.0'"),
+        ('since = "4.2"', 'since = "4.0"', "'since' names a change in 4.0, but no change of 4.0"),
+        ('since = "4.2"', 'until = "4.3"', "'until' names a change in 4.4, but no change of 4.4"),
+    ],
     "conflicts.toml": [
         ('variants = ["V-RECONF"]', 'variants = ["V-X"]', "not a switch"),
         ('"VSET-2"]', '"VSET-99"]', "not a rule of the catalogue"),
@@ -213,7 +230,7 @@ NAMES = st.sampled_from(sorted(SHIPPED))
 #: The optional keys.
 OPTIONAL = {
     "note", "uncovered", "unmutated", "code", "default", "rule", "flexible", "requires", "variants", "via",
-    "tag", "switch", "system", "judged", "goals",
+    "tag", "switch", "system", "judged", "goals", "since", "until",
 }  # fmt: skip
 VALUES = st.sampled_from(
     ['""', '"x"', "0", "-1", "1.5", "true", "[]", '["x"]', "{}", "{ a = 1 }", "1979-05-27", "inf"]

@@ -12,7 +12,7 @@ from kraftcheck.evidence.recordings.conform_report import Wanted, as_json, as_te
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import RunResult
 from kraftcheck.evidence.recordings.properties.judge import judge
-from kraftcheck.evidence.recordings.recording import find_runs, read
+from kraftcheck.evidence.recordings.recording import StepEvent, find_runs, read
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.arguments import cores, whole_number
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
@@ -104,4 +104,6 @@ def _result(folder: Path, protocol: Protocol, tell: Callable[[str], None] = lamb
     tell(f"comparing {folder.name}, {len(recording.events):,} events")
     report = compare(recording, protocol)
     tell(f"judging {folder.name}, {len(recording.events):,} events")
-    return RunResult(report, judge(recording, protocol))
+    steps = (event for event in recording.events if isinstance(event, StepEvent))
+    starts = [(event.node, event.seq) for event in steps if event.kind == "start"]
+    return RunResult.of(report, judge(recording, protocol), starts)

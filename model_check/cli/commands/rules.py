@@ -10,8 +10,8 @@ from typing import Any
 from kraftcheck import spec
 from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.checking.mutation.catalogue import by_rule
-from kraftcheck.query import rule_table
-from kraftcheck.spec import BrokerTransition, Property, Rule, Transition
+from kraftcheck.query import releases, rule_table
+from kraftcheck.spec import RELEASES, BrokerTransition, Property, Rule, Transition
 from kraftcheck.support.arguments import add_json, add_output, flag
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
@@ -35,6 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(listing, "--transitions", says="list the legal transitions instead")
     flag(listing, "--table", says="print the table of rules, with code, properties and tests, as Markdown")
     listing.add_argument(
+        "--between",
+        nargs=2,
+        metavar=("OLDER", "NEWER"),
+        help="list what changed for a replica between two releases of Kafka, as in '--between 3.9 4.3'; "
+        f"the releases are {', '.join(RELEASES)}",
+    )
+    listing.add_argument(
         "--count",
         type=Path,
         metavar="REPORT",
@@ -51,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         _write(arguments)
     elif arguments.output is not None:
         raise InputError("-o is for --table and --count; leave it out.")
+    elif arguments.between is not None:
+        _show_between(arguments)
     elif arguments.properties:
         _show_properties(arguments)
     elif arguments.transitions:
@@ -69,6 +78,16 @@ def _write(arguments: argparse.Namespace) -> None:
     else:
         text = evidence.counted(arguments.count)
     write_output(arguments.output, text)
+
+
+def _show_between(arguments: argparse.Namespace) -> None:
+    if arguments.words:
+        raise InputError("--between takes no rules; leave them out.")
+    older, newer = arguments.between
+    if arguments.json:
+        print_output("rule-changes", releases.between_as_json(older, newer), indent=2)
+    else:
+        releases.print_between(console(), older, newer, verbose=arguments.verbose)
 
 
 # Rules.
@@ -147,6 +166,9 @@ def print_rule(out: Console, rule: Rule) -> None:
     say(out, rule.sentence, indent=2)
     entry(out, "source", "; ".join(rule.source) + f" ({rule.confidence})")
     entry(out, "variants", ", ".join(rule.variants) or "all")
+    entry(out, "releases", releases.in_words(rule))
+    for change in releases.changes_of(rule):
+        entry(out, "changed", f"in {change.release} ({', '.join(change.issues)}): {change.text}")
     properties = spec.load().properties
     protects = (f"{each} {properties[each].name}" for each in rule.protects)
     entry(out, "protects", ", ".join(protects) or "no property by itself")
@@ -178,10 +200,11 @@ def rule_as_json(rule: Rule) -> dict[str, Any]:
     """A rule with everything that is known of it, as JSON data."""
     names = (
         "id", "title", "when", "then", "source", "confidence", "variants", "protects", "note", "uncovered",
-        "unmutated",
+        "unmutated", "since", "until",
     )  # fmt: skip
     return {
         **_data(rule, names),
+        "changes": [releases.change_as_json(change) for change in releases.changes_of(rule)],
         "file": f"spec/{rule.file}",
         "code": list(citations.in_reference().get(rule.id, ())),
         "mutants": list(by_rule().get(rule.id, ())),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kraftcheck.evidence.recordings.typed import Json
 
@@ -109,6 +111,12 @@ class Finding(Struct, frozen=True):
     scenario: str | None = None
 
 
+#: Properties of the changes of one replica's own state. The comparison checks each of these changes as well.
+_OF_OWN_STATE = frozenset(
+    {"TransitionsLegal", "CandidateOnlyFromProspective", "ResignedLeavesItsEpoch", "ObserversStandNoElection"}
+)
+
+
 class Remark(Struct, frozen=True):
     """A note of the recorder; ``seq`` is ``None`` for one in ``run.json``."""
 
@@ -130,6 +138,24 @@ class RunResult:
 
     report: RunReport
     judgement: Judgement
+
+    @classmethod
+    def of(cls, report: RunReport, judgement: Judgement, starts: Iterable[tuple[int, int]]) -> RunResult:
+        """The result without findings that only repeat a difference.
+
+        A state that differs from the reference makes the change to it, and the change from it, illegal as
+        well. ``starts``: the node and the seq of each start of a process; a new process begins anew.
+        """
+        begun = tuple(starts)
+
+        def repeats(finding: Finding) -> bool:
+            node, until = finding.nodes[0], finding.seq
+            start = max((seq for each, seq in begun if each == node and seq <= until), default=0)
+            differs = any(each.node == node and start <= each.seq <= until for each in report.differences)
+            return differs and finding.property in _OF_OWN_STATE
+
+        kept = [finding for finding in judgement.findings if not repeats(finding)]
+        return cls(report, replace(judgement, findings=kept))
 
     @property
     def violations(self) -> list[Finding]:

@@ -84,8 +84,12 @@ class Event(Struct, frozen=True):
     def label(self) -> str:
         """The kind of the event, for counts: ``recv Fetch request``, ``api append``, ``tick``."""
         if self.kind == "recv" and self.message is not None:
-            return f"recv {self.message.api} {'request' if self.message.is_request else 'response'}"
+            return _received(self.message)
         return f"api {self.line.call}" if isinstance(self.line, CallLine) else self.kind
+
+
+def _received(message: Message) -> str:
+    return f"recv {message.api} {'request' if message.is_request else 'response'}"
 
 
 class StepEvent(Event, frozen=True, kw_only=True):
@@ -95,6 +99,11 @@ class StepEvent(Event, frozen=True, kw_only=True):
 
     line: StepLine
     now: int
+
+    @property
+    def handled(self) -> str:
+        """The `label`; where a process ends, that of the message that it was handling."""
+        return self.label if self.message is None else _received(self.message)
 
     @property
     def node(self) -> int:

@@ -168,10 +168,15 @@ def test_a_restart_as_candidate_is_a_hazard_with_its_scenario(tmp_path: Path) ->
 def test_the_scenario_of_a_cause_is_shipped_and_violates_its_property_or_what_follows(known: Any) -> None:
     scenario = shipped()[known.scenarios[0]]
     assert scenario.expect.verdict == "violated"
-    follows = {"OwnTailCountsWhenFlushed": "StateMachineSafety"}
     for each in known.recorded:
         assert each.property in JUDGED
-        assert follows.get(each.property, each.property) in scenario.expect.violates
+        # Where a committed record is lost, the model stops at the first violation, the recording goes on.
+        shown = (
+            "StateMachineSafety"
+            if "committed" in each.cause or "high watermark" in each.cause
+            else each.property
+        )
+        assert shown in scenario.expect.violates
 
 
 @pytest.mark.parametrize(

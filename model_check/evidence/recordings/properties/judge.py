@@ -75,10 +75,7 @@ def _take(run: Run, event: Event) -> None:
     if isinstance(event, StepEvent):
         _step(run, event)
     elif isinstance(line, lines.WipeLine):
-        # The disk is replaced: the known facts about the replica stay with its old directory id.
-        old = run.replicas.pop(line.n, None)
-        if old is not None:
-            run.retired.append(old)
+        run.retire(line.n)
     elif isinstance(line, lines.OsFlushLine):
         replica = run.replicas.get(line.n)
         if replica is not None:
@@ -98,6 +95,8 @@ def _step(run: Run, event: StepEvent) -> None:
         after = state_of(line.state, event.state, event.where, before)
     step = Step(run, event, replica, before, after)
     if isinstance(line, lines.StartLine):
+        if line.lost_unflushed > 0:
+            run.findings.lost(event.node)
         run.logs.found(replica, _log_found(step, line), event, step.report)
         states.find_file(step)
     states.judge_answer(step)
@@ -119,7 +118,7 @@ def _started(run: Run, node: int, line: lines.StartLine, replica: Replica | None
     own = key(node, line.dir_id)
     if replica is None or replica.key != own:
         if replica is not None:
-            run.retired.append(replica)
+            run.retire(node)
         replica = run.replicas[own.id] = Replica(own, run.logs.forest.root)
     replica.starts()
     return replica

@@ -35,6 +35,16 @@ class Findings:
         self.found: list[Finding] = []
         self.kept = 0
         self.problem_counts: Counter[str] = Counter()
+        self.new_disks: set[int] = set()
+        """Nodes whose disk was replaced."""
+        self._lost: dict[str, set[str]] = {}
+        """Scenario → properties that it explains, violated by a replica that lost records afterwards."""
+
+    def lost(self, node: int) -> None:
+        """The process of ``node`` starts without records that its previous process had."""
+        for each in self.found:
+            if each.nodes[0] == node and each.scenario is not None:
+                self._lost.setdefault(each.scenario, set()).add(each.property)
 
     def add(
         self,
@@ -52,7 +62,7 @@ class Findings:
         for name in (violation.check, *violation.also):
             if name not in JUDGED:
                 continue
-            cause, scenario = _known_cause(name, event, before, after or before, hazard=hazard)
+            cause, scenario = self._known_cause(name, event, before, after or before, hazard=hazard)
             finding = Finding(
                 property=name,
                 id=spec.load().property_named(name).id,
@@ -67,6 +77,35 @@ class Findings:
             # A state and a write of the quorum-state file may show the same violation.
             if not self.found or self.found[-1] != finding:
                 self.found.append(finding)
+
+    def _known_cause(
+        self,
+        name: str,
+        event: StepEvent,
+        before: WholeState | None,
+        latest: WholeState | None,
+        *,
+        hazard: bool,
+    ) -> tuple[str | None, str | None]:
+        """The known cause of a violation, and the scenario that shows it."""
+        role = None if before is None else before.role
+        voters = None if latest is None else len(latest.voters)
+        exception = event.line.exception if isinstance(event.line, EndLine) else ""
+        for known in known_findings():
+            scenario = known.scenarios[0]
+            for each in known.recorded:
+                if each.fits(
+                    name,
+                    hazard=hazard,
+                    event=event.handled,
+                    role=role,
+                    voters=voters,
+                    exception=exception,
+                    new_disk=event.node in self.new_disks,
+                    lost_after=self._lost.get(scenario, ()),
+                ):
+                    return each.cause, scenario
+        return None, None
 
     def problem(
         self,
@@ -86,22 +125,6 @@ class Findings:
 
     def disorder_at(self, *lines: tuple[int, bytes]) -> None:
         """The events of a recording are in order."""
-
-
-def _known_cause(
-    name: str, event: StepEvent, before: WholeState | None, latest: WholeState | None, *, hazard: bool
-) -> tuple[str | None, str | None]:
-    """The known cause of a violation, and the scenario that shows it."""
-    role = None if before is None else before.role
-    voters = None if latest is None else len(latest.voters)
-    exception = event.line.exception if isinstance(event.line, EndLine) else ""
-    for known in known_findings():
-        for each in known.recorded:
-            if each.fits(
-                name, hazard=hazard, event=event.label, role=role, voters=voters, exception=exception
-            ):
-                return each.cause, known.scenarios[0]
-    return None, None
 
 
 class Run:
@@ -124,6 +147,13 @@ class Run:
         """Fetches in flight that ask for more than their sender has flushed: message id → that offset."""
         self.answered: dict[int, Link] = {}
         """Fetch answers in flight: message id → the leader's log when it sent the answer."""
+
+    def retire(self, node: int) -> None:
+        """The disk of ``node`` is replaced: the known facts about the replica stay with its old directory."""
+        self.findings.new_disks.add(node)
+        old = self.replicas.pop(node, None)
+        if old is not None:
+            self.retired.append(old)
 
 
 @dataclass(slots=True)
