@@ -40,7 +40,7 @@ from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospectiv
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
-from kraftcheck.systems.kraft import membership, voter_checks
+from kraftcheck.systems.kraft import divergence_checks, membership, voter_checks
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -59,6 +59,7 @@ def violations(
     ``event`` is ``None`` for a restart; ``before`` is then the replica whose process ended.
     """
     found = [*_effect_violations(protocol, before, event, execution)]
+    found += divergence_checks.violations(before, event, execution)
     if after.replica is not None:
         found += _state_violations(after.replica, after)
         found += _role_violations(before, event, after.replica)
@@ -110,8 +111,6 @@ def _effect_violations(
             known = before.high_watermark
             if known is not None and effect.offset < known:
                 yield "NoTruncationBelowHighWatermark"
-            if execution.replica.log == before.log:
-                yield "TruncationKeepsCommonPrefix"
         elif type(effect) is Send and isinstance(effect.request, VoteRequest):
             request = effect.request
             if request.pre_vote and request.epoch > _epoch_known(before, event):
