@@ -156,7 +156,7 @@ HappenToDisk(world, effect) ==
                 LET shorter == Truncated(log, effect.offset)
                 IN  [world EXCEPT !.disk.log = shorter,
                                   !.disk.flushed = Min({@, EndOffset(shorter)}),
-                                  !.broken = @ \union CutOff(world.history, log, shorter)]
+                                  !.broken = @ \union CutOff(world.history, world.disk.quorum.epoch, log, shorter)]
           [] effect.type = "Flush" -> [world EXCEPT !.disk.flushed = Min({effect.offset, EndOffset(log)})]
 
 Happen(id, world, effect, m) ==

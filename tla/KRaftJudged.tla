@@ -60,11 +60,13 @@ Committed(history, prefix, leads, voters) ==
                                         /\ EndOffset(prefix) < EndOffset(known)),
                                   {"HighWatermarkMonotone"})]
 
-\* Nothing that agrees with what is committed is cut off.
-CutOff(history, before, after) ==
+\* Nothing that agrees with what is committed is cut off. The leader of a smaller epoch need not have what a
+\* later one has committed.
+CutOff(history, epoch, before, after) ==
     LET agree == {k \in 1..Min({Len(before), Len(history.committed)}) :
                     \A j \in 1..k : before[j] = history.committed[j]}
-    IN  Unless(Len(after) >= Cardinality(agree), {"TruncationKeepsCommonPrefix"})
+    IN  Unless(Len(after) >= Cardinality(agree) \/ history.committedEpoch > epoch,
+               {"TruncationKeepsCommonPrefix"})
 
 (***************************************************************************)
 (* Legal transitions: the tables of spec/transitions.toml.                 *)

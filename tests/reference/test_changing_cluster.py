@@ -14,14 +14,14 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from kraftcheck.reference import messages
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import Effect, Fatal, Reply
+from kraftcheck.reference.effects import Effect, Reply
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
-from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.events import Poll, RequestReceived, Timer
 from kraftcheck.reference.log import VoterAssignment, Voters
 from kraftcheck.reference.protocol import KIP595, KIP853
-from kraftcheck.reference.replica import Replica, Unattached
+from kraftcheck.reference.replica import Unattached
 from kraftcheck.reference.voters import ReplicaKey, Voter, static_voters, voter_set
+from kraftcheck.systems.kraft.administration import first_directory, next_directory
 from tests.reference.cluster import EVERYBODY, GROUPS, IDS, NODES, Cluster, random_runs
 
 CLIENT = -1
@@ -115,7 +115,9 @@ class AlteredCluster(ChangingCluster):
 
 
 def entry(node: int, disk: str = "a") -> Voter:
-    return Voter(ReplicaKey(node, f"{node}{disk}"), static_voters([node]).endpoints(node), 0, 1)
+    directory = first_directory(node)
+    key = ReplicaKey(node, directory if disk == "a" else next_directory(directory))
+    return Voter(key, static_voters([node]).endpoints(node), 0, 1)
 
 
 class CompositeCluster(ChangingCluster):
@@ -128,6 +130,10 @@ class CompositeCluster(ChangingCluster):
     protocol = KIP853
     voters = voter_set(map(entry, FIRST_VOTERS))
     kraft_version = 1
+    known_exits = (
+        "restart-under-removed-leader", "observer-without-voter-set", "removed-voter-acknowledges",
+        "resigned-leader-unknown", "wiped-leader",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,24 +159,6 @@ class CompositeCluster(ChangingCluster):
         self.network = [(to, event) for to, event in self.network if 3 not in (to, event.source)]  # type: ignore[union-attr]
         self.votes = {place: vote for place, vote in self.votes.items() if place[0] != 3}
         self.start(3)
-
-    def exit_is_known(self, replica: Replica | None, event: Event | None, fatal: Fatal) -> bool:
-        """Whether one of three findings shows this exit: a leader answers a replica that remembers it but not
-        its endpoints (finding-observer-of-one-controller), a voter answers BeginQuorumEpoch after its removal
-        (finding-removed-voter-acknowledges), and a resigned leader that its receiver has not got among its
-        voters does not say where it listens (finding-resigned-leader-unknown).
-        """
-        assert replica is not None
-        if fatal.reason is FatalReason.FETCH_RESPONSE_AT_NON_FOLLOWER:
-            return isinstance(replica.role, Unattached) and replica.quorum_state.leader is not None
-        if fatal.reason is FatalReason.ACKNOWLEDGED_BY_NON_VOTER:
-            return isinstance(event, ResponseReceived) and replica.voters.find(event.source) is None
-        request = event.request if isinstance(event, RequestReceived) else None
-        ended = (
-            isinstance(request, messages.EndQuorumEpochRequest)
-            and replica.voters.find(request.leader) is None
-        )
-        return ended and fatal.reason is FatalReason.LEADER_WITHOUT_ENDPOINTS
 
     @invariant()
     def sets_change_one_at_a_time(self) -> None:

@@ -66,7 +66,7 @@ def test_history(violated: str, history: History, label: Any, expected: str) -> 
 
 
 def test_truncation() -> None:
-    found = _label("TruncationKeepsCommonPrefix", History(committed=(ONE,)), Truncated(1, (ONE,), 0))
+    found = _label("TruncationKeepsCommonPrefix", History(committed=(ONE,)), Truncated(1, (ONE,), 0, 1))
     assert found == "Replica 1 truncates a committed record: the Value at offset 0 of epoch 1."
 
 

@@ -125,7 +125,7 @@ class _Builder:
             origin=identities_of.origin_of(scenario),
             addable=identities_of.addable(scenario),
             targets=tuple(step.target for step in steps) if scenario.admin.alters else None,
-            ignored_fatals=scenario.check.ignore_fatal,
+            ignored_exits=scenario.check.ignore_fatal,
             listener=self.listener,
         )
 

@@ -40,7 +40,7 @@ from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospectiv
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
-from kraftcheck.systems.kraft import membership, voter_checks
+from kraftcheck.systems.kraft import divergence_checks, known_exits, membership, voter_checks
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -59,6 +59,7 @@ def violations(
     ``event`` is ``None`` for a restart; ``before`` is then the replica whose process ended.
     """
     found = [*_effect_violations(protocol, before, event, execution)]
+    found += divergence_checks.violations(before, event, execution)
     if after.replica is not None:
         found += _state_violations(after.replica, after)
         found += _role_violations(before, event, after.replica)
@@ -66,7 +67,7 @@ def violations(
         found += _change_violations(before, after.replica)
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
-    elif after.died is not None and not (isinstance(after.died, Fatal) and is_ignored(wiring, after.died)):
+    elif after.died is not None and not is_ignored(wiring, before, event, execution):
         found.append("NoFatal")
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
@@ -75,9 +76,14 @@ def violations(
     return tuple(dict.fromkeys(found))
 
 
-def is_ignored(wiring: Wiring, fatal: Fatal) -> bool:
-    """Whether an exit of a process with ``fatal`` shows a fault that a finding has shown already."""
-    return fatal.reason.value in wiring.ignored_fatals
+def is_ignored(wiring: Wiring, before: Replica, event: Event | None, execution: Execution) -> bool:
+    """Whether the process exits as in a finding that the scenario goes past; of the arguments see
+    :func:`violations`.
+    """
+    fatal = execution.ended
+    if not wiring.ignored_exits or not isinstance(fatal, Fatal):
+        return False
+    return known_exits.finding_of(before, event, fatal, execution.rules) in wiring.ignored_exits
 
 
 def cut_short(found: Disk, effects: tuple[Effect, ...], left: Disk) -> tuple[str, ...]:
@@ -110,8 +116,6 @@ def _effect_violations(
             known = before.high_watermark
             if known is not None and effect.offset < known:
                 yield "NoTruncationBelowHighWatermark"
-            if execution.replica.log == before.log:
-                yield "TruncationKeepsCommonPrefix"
         elif type(effect) is Send and isinstance(effect.request, VoteRequest):
             request = effect.request
             if request.pre_vote and request.epoch > _epoch_known(before, event):

@@ -232,6 +232,9 @@ _FOUND: Mapping[str, Callable[[_Case], Iterable[object]]] = {
     "NoTruncationBelowHighWatermark": lambda case: (
         effect for effect in case.run.effects if isinstance(effect, Truncate)
     ),
+    "TruncationKeepsCommonPrefix": lambda case: (
+        effect for effect in case.run.effects if isinstance(effect, Truncate)
+    ),
     "VoteComparesEpochFirst": partial(_requested, kind=messages.VoteRequest),
     "FetchingFollowerRejectsPreVote": partial(_requested, kind=messages.VoteRequest),
     "ObserversDoNotCount": partial(_requested, kind=messages.FetchRequest),
@@ -277,6 +280,10 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     "NoTruncationBelowHighWatermark": (
         "Replica {id} truncates its log to offset {found.offset}, below its high watermark "
         "{before.high_watermark}."
+    ),
+    "TruncationKeepsCommonPrefix": (
+        "Replica {id} truncates its log, which ends at offset {before.log.end_offset}, to offset "
+        "{found.offset}."
     ),
     "VoteComparesEpochFirst": (
         "Replica {id}, whose log ends at offset {before.log.end_offset} of epoch {before.log.last_epoch}, "

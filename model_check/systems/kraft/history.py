@@ -88,7 +88,8 @@ def _record_truncated(history: History, label: labels.Truncated) -> Recorded:
     cut = [batch for batch in label.before[label.kept :] if not membership.opens_epoch(batch)]
     if any(membership.has_voters(batch) or assignments.is_in(batch) for batch in cut):
         goals += ("GoalVoterChangeReverted",)
-    violated = label.kept < agree
+    # The leader of a smaller epoch need not have what a later one has committed.
+    violated = label.kept < agree and history.committed_epoch <= label.epoch
     return Recorded(history, ("TruncationKeepsCommonPrefix",) if violated else (), goals)
 
 

@@ -131,7 +131,7 @@ class Host:
             violations=checks.violations(self.wiring, self.protocol, before, event, execution, after),
             goals=goals.reached(before, execution),
         )
-        if isinstance(ended, Fatal) and checks.is_ignored(self.wiring, ended):
+        if checks.is_ignored(self.wiring, before, event, execution):
             yield from self._restarted_after(world, before, outcome, execution)
             return
         yield Step(outcome, execution, len(execution.effects))

@@ -41,11 +41,12 @@ class Committed(Frozen):
 
 
 class Truncated(Frozen):
-    """``replica`` cut its log ``before`` down to its first ``kept`` batches."""
+    """``replica`` cut its log ``before`` down to its first ``kept`` batches, in ``epoch``."""
 
     replica: ReplicaId
     before: Prefix
     kept: Count
+    epoch: Epoch
 
 
 class Snapshotted(Frozen):

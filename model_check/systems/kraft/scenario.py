@@ -7,13 +7,13 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
-from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.spec import load
 from kraftcheck.support.closest import did_you_mean, one_of
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable
 from kraftcheck.support.validation import spelled
 from kraftcheck.systems import scenario
+from kraftcheck.systems.kraft.known_exits import KNOWN
 from kraftcheck.systems.properties import PropertyNames
 from kraftcheck.systems.scenario import Budget, Listed, Scenario, Table
 
@@ -43,15 +43,18 @@ NAMES = PropertyNames("replicas", lambda: {row.goal for row in load().transition
 Named = Listed[Annotated[str, AfterValidator(NAMES.of_states)]]
 
 
-def _fatal_reason(name: str) -> str:
-    known = [reason.value for reason in FatalReason]
+def _known_exit(name: str) -> str:
+    known = [each.finding for each in KNOWN]
     if name in known:
         return name
-    near = did_you_mean(name, known) or "; docs/reference.md lists them"
-    raise ValueError(f"'{printable(name[:60])}' is no reason for which a process exits{near}")
+    alike = [each.finding for each in KNOWN if each.reason.value == name]
+    if alike:
+        raise ValueError(f"'{name}' is a reason, which findings share; give the finding: {one_of(alike)}")
+    near = did_you_mean(name, known) or f"; the findings are {', '.join(known)}"
+    raise ValueError(f"'{printable(name[:60])}' is no finding in which a process exits{near}")
 
 
-FatalName = Annotated[str, AfterValidator(_fatal_reason)]
+ExitName = Annotated[str, AfterValidator(_known_exit)]
 StateGoal = Literal[
     "a-leader",
     "no-leader-of-epoch-1",
@@ -200,7 +203,7 @@ class Eventually(scenario.Eventually):
 class Check(scenario.Check):
     """The properties to judge; ``initial_prefix``: also in the run that leads to ``initial-leader``."""
 
-    ignore_fatal: Listed[FatalName] = ()
+    ignore_fatal: Listed[ExitName] = ()
     properties: Named = ()
     only: Named = ()
     without: Named = ()

@@ -33,8 +33,8 @@ class Wiring:
     origin: the effective voter set and version before any record, where voter sets may change or snapshots
     are taken; addable: the ids of the replicas that may be added to the voter set; targets: those of the
     AlterQuorum requests (KIP-595), in the order of the admin client's steps, ``None`` where voters do not
-    change that way; ignored_fatals: reasons for an exit that are not judged; the process restarts; listener:
-    receives every question to the reference.
+    change that way; ignored_exits: findings whose exits of a process are not judged; the process restarts;
+    listener: receives every question to the reference.
     """
 
     choice: EnvironmentChoice = EnvironmentChoice()
@@ -51,7 +51,7 @@ class Wiring:
     origin: Origin | None = None
     addable: frozenset[int] = frozenset()
     targets: tuple[tuple[int, ...] | None, ...] | None = None
-    ignored_fatals: tuple[str, ...] = ()
+    ignored_exits: tuple[str, ...] = ()
     listener: Listener | None = None
 
     def price(self, budget: str) -> tuple[int, ...] | None:

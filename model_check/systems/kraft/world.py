@@ -131,7 +131,9 @@ class World:
         elif type(effect) is effects.HighWatermark:
             self._commit(effect.offset)
         elif type(effect) is effects.Truncate:
-            self.labels.append(Truncated(self.replica_id, log_before, len(self.disk.log.batches)))
+            assert self.after is not None  # a start truncates nothing
+            epoch = self.after.epoch
+            self.labels.append(Truncated(self.replica_id, log_before, len(self.disk.log.batches), epoch))
         elif isinstance(effect, effects.StoreSnapshot | effects.LoadSnapshot):
             self.labels.append(Snapshotted(self.replica_id, effect.snapshot))
         elif isinstance(effect, effects.ForgetRequests):

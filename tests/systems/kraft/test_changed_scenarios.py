@@ -110,7 +110,7 @@ _FINDING = "finding-removed-voter-acknowledges"
 
 @pytest.mark.parametrize(
     ("ignored", "violated"),
-    [([], ["NoFatal"]), (["acknowledged-by-non-voter"], []), (["leader-without-endpoints"], ["NoFatal"])],
+    [([], ["NoFatal"]), (["removed-voter-acknowledges"], []), (["resigned-leader-unknown"], ["NoFatal"])],
 )
 def test_an_ignored_fatal_is_not_judged_and_any_other_is(ignored: list[str], violated: list[str]) -> None:
     found = check(changed(_FINDING, check={"ignore-fatal": ignored})).exploration.violations

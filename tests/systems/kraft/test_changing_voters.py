@@ -200,8 +200,15 @@ def test_a_log_that_begins_with_a_snapshot_continues_what_is_committed() -> None
     assert violated == set()
     _, violated, _ = _after(START, Committed(1, (value,), 1, 2))
     assert "StateMachineSafety" in violated
-    _, violated, _ = _after(history, Truncated(2, (value,), 0))
+    _, violated, _ = _after(history, Truncated(2, (value,), 0, 1))
     assert violated == {"TruncationKeepsCommonPrefix"}
+
+
+def test_a_leader_need_not_have_what_a_later_one_has_committed() -> None:
+    value = Batch(2, 1, (Value(7),))
+    history, _, _ = _after(START, Committed(3, (OPENING, ALONE, value, Batch(3, 3, (Value(8),))), 3))
+    _, violated, reached = _after(history, Truncated(4, (OPENING, ALONE, value), 2, 2))
+    assert (violated, reached) == (set(), {"GoalDivergenceTruncated"})
 
 
 def test_a_success_that_is_not_committed_is_a_violation() -> None:

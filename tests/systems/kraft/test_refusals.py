@@ -83,14 +83,19 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "finding-removed-voter-acknowledges": [
         (
-            {"check": {"ignore-fatal": ["acknowledged-by-non-voters"]}},
-            r"check.ignore-fatal.0: 'acknowledged-by-non-voters' is no reason for which a process exits; did "
-            r"you mean 'acknowledged-by-non-voter'\?",
+            {"check": {"ignore-fatal": ["removed-voter-acknowledge"]}},
+            r"check.ignore-fatal.0: 'removed-voter-acknowledge' is no finding in which a process exits; did "
+            r"you mean 'removed-voter-acknowledges'\?",
+        ),
+        (
+            {"check": {"ignore-fatal": ["fetch-response-at-non-follower"]}},
+            "check.ignore-fatal.0: 'fetch-response-at-non-follower' is a reason, which findings share; give "
+            "the finding: 'restart-under-removed-leader' or 'observer-without-voter-set'",
         ),
         (
             {"check": {"ignore-fatal": ["a process exits"]}},
-            "check.ignore-fatal.0: 'a process exits' is no reason for which a process exits; "
-            "docs/reference.md lists them",
+            "check.ignore-fatal.0: 'a process exits' is no finding in which a process exits; the findings "
+            "are restart-as-candidate, ",
         ),
     ],
     _UNIFORM: [
