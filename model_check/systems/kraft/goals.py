@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kraftcheck.reference.effects import HighWatermark, LoadSnapshot, Transition, Truncate
+from kraftcheck.reference.effects import AppendBatch, HighWatermark, LoadSnapshot, Transition, Truncate
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.log import Batch
+from kraftcheck.reference.messages import FetchResponse
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.systems.kraft import membership
+from kraftcheck.systems.kraft.network import response_of
 from kraftcheck.systems.kraft.node import Execution
 
 
@@ -19,13 +23,28 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
     taken = [
         f"{effect.source}->{effect.target}" for effect in execution.effects if type(effect) is Transition
     ]
-    return tuple(dict.fromkeys((*taken, *_of_voters(before, execution))))
+    found = (*taken, *_of_voters(before, execution), *_of_helpers(before, execution))
+    return tuple(dict.fromkeys(found))
+
+
+def _of_helpers(before: Replica, execution: Execution) -> Iterator[str]:
+    """The goals about the replicas that others ask for the leader."""
+    asked = [each for each in execution.responses if isinstance(each, FetchResponse)]
+    named = any(each.leader not in (None, before.id) for each in asked)
+    if named and not _is_in(before, membership.own_voters(before)):
+        yield "GoalLeaderNamedByObserver"
+    answer = response_of(execution.events[0]) if execution.events else None
+    found = answer if isinstance(answer, FetchResponse) and answer.error is ErrorCode.NONE else None
+    if before.quorum_state.leader is None and found is not None and found.epoch < before.epoch:
+        yield "GoalStaleHelperAsked"
 
 
 def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:
     known = membership.own_voters(before)
     for effect in execution.effects:
-        if type(effect) is LoadSnapshot:
+        if type(effect) is AppendBatch and _is_behind_tail(before, execution, effect.batch):
+            yield "GoalVoterChangeBehindTail"
+        elif type(effect) is LoadSnapshot:
             yield "GoalSnapshotLoaded"
             if effect.snapshot.voters not in (None, known):
                 yield "GoalVotersFromSnapshot"
@@ -40,6 +59,17 @@ def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:
     loading = isinstance(before.role, Follower) and before.role.fetching_snapshot is not None
     if loading and _has_other_leader(before, execution.replica):
         yield "GoalDownloadAbandoned"
+
+
+def _is_behind_tail(before: Replica, execution: Execution, appended: Batch) -> bool:
+    """Whether a leader has ``appended`` a voter change to two or more records of clients, none committed."""
+    known = before.high_watermark
+    changes = membership.has_voters(appended) and not membership.opens_epoch(appended)
+    if not isinstance(before.role, Leader) or known is None or not changes:
+        return False
+    batches = execution.replica.log.batches
+    tail = (each for each in batches if known < each.end_offset <= appended.base_offset)
+    return len(membership.values_of(tail)) > 1
 
 
 def _is_in(replica: Replica, voters: VoterSet) -> bool:

@@ -66,6 +66,11 @@ def _knows_no_endpoints(replica: Replica, sender: int) -> bool:
     return replica.quorum_state.leader == sender and replica.voters.find(sender) is None
 
 
+def _names_a_leader_that_it_cannot_reach(replica: Replica, sender: int, fatal: Fatal) -> bool:
+    """Whether a bootstrap server names another leader to a replica that has no voter set."""
+    return fatal.replica not in (sender, replica.id) and not replica.voters.ids
+
+
 def _is_unknown_voter(replica: Replica, sender: int, fatal: Fatal) -> bool:
     return fatal.replica == sender and replica.voters.find(sender) is None
 
@@ -98,6 +103,10 @@ KNOWN = (
         "observer-without-voter-set", FatalReason.FETCH_RESPONSE_AT_NON_FOLLOWER, "FETCH-30",
         messages.FetchResponse, Unattached,
         lambda replica, sender, fatal: not replica.is_voter and _knows_no_endpoints(replica, sender),
+    ),
+    KnownExit(
+        "helper-without-endpoints", FatalReason.LEADER_WITHOUT_ENDPOINTS, "STATE-6", messages.FetchResponse,
+        Unattached, _names_a_leader_that_it_cannot_reach,
     ),
     KnownExit(
         "removed-voter-acknowledges", FatalReason.ACKNOWLEDGED_BY_NON_VOTER, "BEGIN-1",
