@@ -25,6 +25,16 @@ BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 NODE_ID = "node.id"
 
+#: The key of each configured time.
+_TIME_NAMES = {
+    "election_timeout": "controller.quorum.election.timeout.ms",
+    "fetch_timeout": "controller.quorum.fetch.timeout.ms",
+    "election_backoff_max": "controller.quorum.election.backoff.max.ms",
+    "append_linger": "controller.quorum.append.linger.ms",
+    "request_timeout": "controller.quorum.request.timeout.ms",
+    "retry_backoff": "controller.quorum.retry.backoff.ms",
+}
+
 #: A host that stands for no address in particular; nothing can be sent to it.
 NON_ROUTABLE_HOST = "0.0.0.0"
 
@@ -123,10 +133,7 @@ class Problem(Frozen):
 
 
 def problems(config: Config) -> tuple[Problem, ...]:
-    """Everything that keeps a process with this configuration from starting; Kafka stops at the first.
-
-    Kafka checks none of the times.
-    """
+    """Everything that keeps a process with this configuration from starting; Kafka stops at the first."""
     return tuple(_problems(config))
 
 
@@ -140,6 +147,9 @@ def _problems(config: Config) -> Iterator[Problem]:
             yield Problem(BOOTSTRAP_SERVERS, f"{server!r} is not host:port", "CONFIG-1")
     if not config.voters and not config.bootstrap_servers:
         yield Problem(VOTERS, f"this or {BOOTSTRAP_SERVERS} must be set", "BOOT-12")
+    for field, name in _TIME_NAMES.items():
+        if getattr(config.times, field) < 0:
+            yield Problem(name, "must be 0 ms or more", "CONFIG-17")
     yield from _role_problems(config)
 
 

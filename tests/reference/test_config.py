@@ -62,6 +62,7 @@ def test_what_starts(sound: Config) -> None:
         (config(voters=("2@node-2:9093",)), VOTERS, "CONFIG-2"),
         (config(roles=(BROKER,), voters=("1@node-1:9093",)), VOTERS, "CONFIG-2"),
         (config(roles=(BROKER,), auto_join=True), AUTO_JOIN, "CONFIG-14"),
+        (config(times=Times(append_linger=-1)), "controller.quorum.append.linger.ms", "CONFIG-17"),
     ],
 )
 def test_what_does_not_start(wrong: Config, key: str, rule: str) -> None:
