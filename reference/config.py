@@ -17,7 +17,7 @@ from functools import cache
 from kraftcheck.reference.effects import Duration, SuccessorBackoff
 from kraftcheck.reference.end_quorum_epoch import successor_backoff_ms
 from kraftcheck.reference.frozen import Frozen
-from kraftcheck.reference.types import InSequence, Milliseconds, Name, ReplicaId, Sentence
+from kraftcheck.reference.types import InSequence, Milliseconds, Name, Positive, ReplicaId, Sentence
 from kraftcheck.reference.voters import Endpoint
 
 VOTERS = "controller.quorum.voters"
@@ -34,6 +34,10 @@ _TIME_NAMES = {
     "request_timeout": "controller.quorum.request.timeout.ms",
     "retry_backoff": "controller.quorum.retry.backoff.ms",
 }
+
+#: The length in ms by which Kafka 3.9 and 4.0 vary the longest election back-off
+#: (RaftUtil.binaryExponentialElectionBackoffMs; in 3.9.1 and 4.0.0 not at all).
+_BACKOFF_BASE = 50
 
 #: A host that stands for no address in particular; nothing can be sent to it.
 NON_ROUTABLE_HOST = "0.0.0.0"
@@ -52,7 +56,9 @@ class ProcessRole(Enum):
 
 
 class Times(Frozen):
-    """The configured times, in ms, with the defaults of Kafka."""
+    """The configured times, in ms, with the defaults of Kafka. ``update_voter_period`` is no time of Kafka's
+    configuration and counts fetch timeouts.
+    """
 
     election_timeout: Milliseconds = 1000
     fetch_timeout: Milliseconds = 2000
@@ -60,6 +66,7 @@ class Times(Frozen):
     append_linger: Milliseconds = 25
     request_timeout: Milliseconds = 2000
     retry_backoff: Milliseconds = 20
+    update_voter_period: Positive = 1
 
 
 class Span(Frozen):
@@ -84,12 +91,12 @@ def _spans(times: Times) -> Mapping[Duration, Span]:
     return {
         Duration.NONE: Span(0, 0, ()),
         Duration.ELECTION_TIMEOUT: Span(election, max(election, 2 * election - 1), ("TIMER-2", "CONFIG-5")),
-        Duration.ELECTION_BACKOFF: Span(0, times.election_backoff_max, ("CONFIG-6",)),
+        Duration.ELECTION_BACKOFF: Span(0, times.election_backoff_max + _BACKOFF_BASE - 1, ("CONFIG-6",)),
         Duration.ELECTION_JITTER: Span(0, times.election_backoff_max, ("CONFIG-6",)),
         Duration.FETCH_TIMEOUT: _exactly(fetch, "CONFIG-4"),
         Duration.CHECK_QUORUM_TIMEOUT: _exactly(fetch * 3 // 2, "CONFIG-4"),
         Duration.BEGIN_QUORUM_EPOCH_INTERVAL: _exactly(fetch // 2, "CONFIG-4"),
-        Duration.UPDATE_VOTER_PERIOD: _exactly(fetch, "CONFIG-4"),
+        Duration.UPDATE_VOTER_PERIOD: _exactly(fetch * times.update_voter_period, "CONFIG-4"),
         Duration.REQUEST_TIMEOUT: _exactly(times.request_timeout, "CONFIG-7"),
         Duration.LINGER: _exactly(times.append_linger, "CONFIG-11"),
     }

@@ -10,9 +10,11 @@ from kraftcheck.reference import epochs, kraft_version, progress, voter_changes
 from kraftcheck.reference.effects import ArmTimer, Duration
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
-from kraftcheck.reference.replica import Follower, Leader, Replica
-from kraftcheck.reference.voters import Voter
+from kraftcheck.reference.protocol import UpdateVoter
+from kraftcheck.reference.replica import Follower, Leader
+from kraftcheck.reference.voters import Endpoint, Voter
 from kraftcheck.reference.work import Work
 
 
@@ -25,7 +27,8 @@ def handle_request(work: Work, request: UpdateRaftVoterRequest) -> UpdateRaftVot
             _remember(work, entry)
         else:
             _append(work, entry)
-        progress.count_contact(work, request.voter)
+        if work.protocol.update_voter is UpdateVoter.REPORTED:
+            progress.count_contact(work, request.voter)
     return _response(work, error)
 
 
@@ -56,8 +59,10 @@ def _request_error(work: Work, request: UpdateRaftVoterRequest) -> ErrorCode:
 
 
 def _voter_set_error(work: Work) -> ErrorCode:
-    """Why no entry can be replaced now: the voter set is not committed, or about to be written to the log."""
-    if work.replica.kraft_version >= 1:
+    """Why no entry can be replaced now: the voter set is static, not committed, or about to be written to the
+    log.
+    """
+    if work.replica.kraft_version >= 1 or work.protocol.update_voter is UpdateVoter.APPENDED:
         return voter_changes.voter_set_error(work, "UPDATE-4")
     if kraft_version.newest(work) >= 1:
         work.by("UPDATE-4")
@@ -102,10 +107,13 @@ def _response(work: Work, error: ErrorCode) -> UpdateRaftVoterResponse:
 # The voter's side.
 
 
-def is_needed(replica: Replica) -> bool:
+def is_needed(work: Work) -> bool:
     """Whether the leader should hear of this voter: its entry is old, or, of a static voter, unknown."""
+    replica = work.replica
     if replica.kraft_version >= 1:
         return replica.voters.entry(replica.key) != replica.own_entry
+    if work.protocol.update_voter is UpdateVoter.APPENDED:
+        return False
     assert isinstance(replica.role, Follower)
     return not replica.role.has_updated_leader
 
@@ -127,6 +135,9 @@ def request_of(work: Work) -> UpdateRaftVoterRequest:
 
 def handle_response(work: Work, source: int, response: UpdateRaftVoterResponse) -> None:
     """The leader knows this voter; that it answered counts like an answered fetch."""
+    if work.protocol.update_voter is UpdateVoter.APPENDED:
+        epochs.handled_in_common(work, source, _with_other_endpoint(response))
+        return
     if epochs.handled_in_common(work, source, response):
         return
     if response.partition_error not in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
@@ -136,3 +147,13 @@ def handle_response(work: Work, source: int, response: UpdateRaftVoterResponse) 
         work.by("UPDATE-7")
         work.update_role(has_updated_leader=True, has_fetched=True)
         work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
+
+
+def _with_other_endpoint(response: UpdateRaftVoterResponse) -> UpdateRaftVoterResponse:
+    """``response`` as Kafka 3.9 and 4.0 read it: without its endpoint, or with an empty one if it has none.
+
+    The condition in their KafkaRaftClient.handleUpdateVoterResponse is the wrong way round.
+    """
+    if response.leader_endpoints or response.leader is None:
+        return replace(response, leader_endpoints=())
+    return replace(response, leader_endpoints=(Endpoint(voter_changes.DEFAULT_LISTENER, "", 0),))

@@ -70,7 +70,11 @@ STALE = -1
 
 def times_of(protocol: Protocol) -> Times:
     """The times under which a replica is driven: Kafka's defaults, and those that the protocol sets."""
-    return Times(fetch_timeout=protocol.fetch_timeout_ms, request_timeout=protocol.request_timeout_ms)
+    return Times(
+        fetch_timeout=protocol.fetch_timeout_ms,
+        request_timeout=protocol.request_timeout_ms,
+        update_voter_period=protocol.update_voter_period,
+    )
 
 
 @dataclass(frozen=True, slots=True)
