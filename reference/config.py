@@ -17,13 +17,27 @@ from functools import cache
 from kraftcheck.reference.effects import Duration, SuccessorBackoff
 from kraftcheck.reference.end_quorum_epoch import successor_backoff_ms
 from kraftcheck.reference.frozen import Frozen
-from kraftcheck.reference.types import InSequence, Milliseconds, Name, ReplicaId, Sentence
+from kraftcheck.reference.types import InSequence, Milliseconds, Name, Positive, ReplicaId, Sentence
 from kraftcheck.reference.voters import Endpoint
 
 VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 NODE_ID = "node.id"
+
+#: The key of each configured time.
+_TIME_NAMES = {
+    "election_timeout": "controller.quorum.election.timeout.ms",
+    "fetch_timeout": "controller.quorum.fetch.timeout.ms",
+    "election_backoff_max": "controller.quorum.election.backoff.max.ms",
+    "append_linger": "controller.quorum.append.linger.ms",
+    "request_timeout": "controller.quorum.request.timeout.ms",
+    "retry_backoff": "controller.quorum.retry.backoff.ms",
+}
+
+#: The length in ms by which Kafka 3.9 and 4.0 vary the longest election back-off
+#: (RaftUtil.binaryExponentialElectionBackoffMs; in 3.9.1 and 4.0.0 not at all).
+_BACKOFF_BASE = 50
 
 #: A host that stands for no address in particular; nothing can be sent to it.
 NON_ROUTABLE_HOST = "0.0.0.0"
@@ -42,7 +56,9 @@ class ProcessRole(Enum):
 
 
 class Times(Frozen):
-    """The configured times, in ms, with the defaults of Kafka."""
+    """The configured times, in ms, with the defaults of Kafka. ``update_voter_period`` is no time of Kafka's
+    configuration and counts fetch timeouts.
+    """
 
     election_timeout: Milliseconds = 1000
     fetch_timeout: Milliseconds = 2000
@@ -50,6 +66,7 @@ class Times(Frozen):
     append_linger: Milliseconds = 25
     request_timeout: Milliseconds = 2000
     retry_backoff: Milliseconds = 20
+    update_voter_period: Positive = 1
 
 
 class Span(Frozen):
@@ -74,12 +91,12 @@ def _spans(times: Times) -> Mapping[Duration, Span]:
     return {
         Duration.NONE: Span(0, 0, ()),
         Duration.ELECTION_TIMEOUT: Span(election, max(election, 2 * election - 1), ("TIMER-2", "CONFIG-5")),
-        Duration.ELECTION_BACKOFF: Span(0, times.election_backoff_max, ("CONFIG-6",)),
+        Duration.ELECTION_BACKOFF: Span(0, times.election_backoff_max + _BACKOFF_BASE - 1, ("CONFIG-6",)),
         Duration.ELECTION_JITTER: Span(0, times.election_backoff_max, ("CONFIG-6",)),
         Duration.FETCH_TIMEOUT: _exactly(fetch, "CONFIG-4"),
         Duration.CHECK_QUORUM_TIMEOUT: _exactly(fetch * 3 // 2, "CONFIG-4"),
         Duration.BEGIN_QUORUM_EPOCH_INTERVAL: _exactly(fetch // 2, "CONFIG-4"),
-        Duration.UPDATE_VOTER_PERIOD: _exactly(fetch, "CONFIG-4"),
+        Duration.UPDATE_VOTER_PERIOD: _exactly(fetch * times.update_voter_period, "CONFIG-4"),
         Duration.REQUEST_TIMEOUT: _exactly(times.request_timeout, "CONFIG-7"),
         Duration.LINGER: _exactly(times.append_linger, "CONFIG-11"),
     }
@@ -123,10 +140,7 @@ class Problem(Frozen):
 
 
 def problems(config: Config) -> tuple[Problem, ...]:
-    """Everything that keeps a process with this configuration from starting; Kafka stops at the first.
-
-    Kafka checks none of the times.
-    """
+    """Everything that keeps a process with this configuration from starting; Kafka stops at the first."""
     return tuple(_problems(config))
 
 
@@ -140,6 +154,9 @@ def _problems(config: Config) -> Iterator[Problem]:
             yield Problem(BOOTSTRAP_SERVERS, f"{server!r} is not host:port", "CONFIG-1")
     if not config.voters and not config.bootstrap_servers:
         yield Problem(VOTERS, f"this or {BOOTSTRAP_SERVERS} must be set", "BOOT-12")
+    for field, name in _TIME_NAMES.items():
+        if getattr(config.times, field) < 0:
+            yield Problem(name, "must be 0 ms or more", "CONFIG-17")
     yield from _role_problems(config)
 
 

@@ -71,6 +71,25 @@ def record_rejection(work: Work, voter: int) -> None:
         if work.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF:
             work.by("TIMER-6")
             work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF))
+        elif work.protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF and not role.backs_off:
+            begin_back_off(work)
+
+
+def backs_off_after_timeout(work: Work, role: Candidate) -> bool:
+    """Whether a Candidate whose election timer has expired waits once more before the next election."""
+    if work.protocol.candidate_loss is not CandidateLoss.SEPARATE_BACKOFF or role.backs_off:
+        return False
+    return work.protocol.state_machine is StateMachine.PRE_KIP996
+
+
+def begin_back_off(work: Work) -> None:
+    """The Candidate asks for no more votes until a random time is over; those it still receives may elect it.
+
+    Kafka has a timer of its own for that. From here on a Candidate looks at this one only.
+    """
+    work.by("TIMER-6")
+    work.update_role(backs_off=True)
+    work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF))
 
 
 def leave_lost_pre_vote(work: Work) -> None:

@@ -21,7 +21,8 @@ from kraftcheck.reference.effects import (
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.fatal import FatalReason
-from kraftcheck.reference.messages import FetchRequest, FetchResponse
+from kraftcheck.reference.messages import HIGH_WATERMARK_NOT_SUPPORTED, FetchRequest, FetchResponse
+from kraftcheck.reference.protocol import FetchHighWatermark
 from kraftcheck.reference.replica import Follower, ParkedFetch
 from kraftcheck.reference.work import Work
 
@@ -66,6 +67,8 @@ def _is_due(work: Work, request: FetchRequest, response: FetchResponse) -> bool:
         return True
     if response.batches or response.diverging is not None or response.snapshot is not None:
         return True
+    if work.protocol.fetch_high_watermark is FetchHighWatermark.NOT_REPORTED:
+        return False
     theirs = -1 if request.high_watermark is None else request.high_watermark
     ours = -1 if response.high_watermark is None else response.high_watermark
     return ours > theirs
@@ -137,10 +140,11 @@ def _response(
 
 
 def high_watermark_moved(work: Work) -> None:
-    """A voter change may be complete now, and every fetch in purgatory is answered anew."""
+    """A voter change may be complete now, and every fetch in purgatory is answered anew (since KIP-1166)."""
     voter_changes.settle(work)
     voter_assignments.settle(work)
-    _answer(work, work.replica.parked)
+    if work.protocol.fetch_high_watermark is FetchHighWatermark.REPORTED:
+        _answer(work, work.replica.parked)
 
 
 def answer_parked_below(work: Work, end_offset: int) -> None:
@@ -162,12 +166,13 @@ def request_of(work: Work) -> FetchRequest:
     """What this replica asks for next."""
     replica = work.replica
     work.by("FETCH-2")
+    reported = work.protocol.fetch_high_watermark is FetchHighWatermark.REPORTED
     return FetchRequest(
         epoch=replica.epoch,
         replica=replica.key,
         offset=replica.log.end_offset,
         last_epoch=replica.log.last_epoch,
-        high_watermark=replica.high_watermark,
+        high_watermark=replica.high_watermark if reported else HIGH_WATERMARK_NOT_SUPPORTED,
         max_wait_ms=work.protocol.fetch_max_wait_ms,
         cluster_id=replica.cluster_id,
     )

@@ -23,10 +23,10 @@ def upgrade(work: Work, event: UpgradeKRaftVersion) -> None:
     if not isinstance(role, Leader) or event.epoch != work.replica.epoch:
         work.emit(CallFailed(RefusalReason.NOT_LEADER))
         return
-    latest = _latest(work, role)
-    if event.version == latest:
+    known = newest(work)
+    if event.version == known:
         return
-    if event.version < latest:
+    if event.version < known:
         work.by("KVER-4")
         work.emit(CallFailed(RefusalReason.VERSION_DECREASES))
         return
@@ -41,8 +41,10 @@ def upgrade(work: Work, event: UpgradeKRaftVersion) -> None:
     voter_changes.append_control(work, (KRaftVersion(event.version), Voters(voters)))
 
 
-def _latest(work: Work, role: Leader) -> int:
-    """The effective level, or the one that is about to be."""
+def newest(work: Work) -> int:
+    """The effective level, or the one that a leader has queued and not appended yet."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
     queued = [
         record.version for batch in role.pending for record in batch if isinstance(record, KRaftVersion)
     ]

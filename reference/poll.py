@@ -26,7 +26,13 @@ from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Stop
 from kraftcheck.reference.events import Poll, Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.messages import Request
-from kraftcheck.reference.protocol import BeginQuorumEpochResend, StateMachine, VoterChanges
+from kraftcheck.reference.protocol import (
+    BeginQuorumEpochResend,
+    ObserverAfterFetchTimeout,
+    StateMachine,
+    UpdateVoter,
+    VoterChanges,
+)
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from kraftcheck.reference.work import Work
 
@@ -73,17 +79,21 @@ def _poll_unattached(work: Work, event: Poll) -> None:
 
 
 def _poll_nominee(work: Work, role: Prospective | Candidate, event: Poll) -> None:
-    if Timer.ELECTION in event.expired and not work.replica.shutting_down:
+    shutting_down = work.replica.shutting_down
+    if Timer.ELECTION in event.expired and not shutting_down:
         if isinstance(role, Prospective):
             work.by("PREVOTE-22")
             elections.leave_lost_pre_vote(work)
+        elif elections.backs_off_after_timeout(work, role):
+            elections.begin_back_off(work)
         elif work.protocol.state_machine is StateMachine.PRE_KIP996:
             elections.start_election(work)
         else:
             work.by("PREVOTE-3", "PREVOTE-27")
             elections.start_election(work)
         return
-    if transitions.is_lost(role.election):
+    backs_off = isinstance(role, Candidate) and role.backs_off and not shutting_down
+    if backs_off or transitions.is_lost(role.election):
         work.by("VOTE-23")
         return
     pre_vote = isinstance(role, Prospective)
@@ -154,6 +164,9 @@ def _poll_follower(work: Work, event: Poll) -> None:
             return
     elif Timer.FETCH in event.expired:
         work.by("TIMER-5", "DEF-1")
+        if work.protocol.observer_after_fetch_timeout is ObserverAfterFetchTimeout.BOOTSTRAP_ONLY:
+            _fetch_for_discovery(work, event)
+            return
     leader = replica.quorum_state.leader
     assert leader is not None
     if not voter_changes.has_default_listener(replica.leader_endpoints):
@@ -162,25 +175,36 @@ def _poll_follower(work: Work, event: Poll) -> None:
         return
     if any(connection.awaiting for connection in replica.connections):
         return
-    role = replica.role
-    assert isinstance(role, Follower)
-    if role.fetching_snapshot is not None and work.connection(leader) is None:
-        work.send(leader, snapshots.request_of(work, role.fetching_snapshot))
-        return
-    work.by("FETCH-33", "FETCH-21")
     if work.connection(leader) is None:
-        work.send(leader, fetch.request_of(work))
+        work.send(leader, _request_to_leader(work))
     else:
-        work.by("FETCH-32")
+        work.by("FETCH-33", "FETCH-21", "FETCH-32")
         _fetch_for_discovery(work, event)
+
+
+def _request_to_leader(work: Work) -> Request:
+    """What a Follower asks its leader for: records, or the next part of a snapshot."""
+    role = work.replica.role
+    assert isinstance(role, Follower)
+    if role.fetching_snapshot is not None:
+        return snapshots.request_of(work, role.fetching_snapshot)
+    work.by("FETCH-33", "FETCH-21")
+    return fetch.request_of(work)
 
 
 def _settles_membership(work: Work, leader: int) -> bool:
     """Whether this round is about the own entry in the voter set, instead of a fetch.
 
-    The timer starts anew once the request is on its way, or when a voter finds that none is needed.
+    The timer starts anew once the request is on its way, or when a voter finds that none is needed. In Kafka
+    3.9 and 4.0 (``appended``) it always does, and the round is over also for a voter that has nothing to
+    report: it fetches from its leader, even while it awaits the answer of another node.
     """
     request = _membership_request(work)
+    if work.replica.is_voter and work.protocol.update_voter is UpdateVoter.APPENDED:
+        if work.connection(leader) is None:
+            work.send(leader, _request_to_leader(work) if request is None else request)
+        work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
+        return True
     if request is None:
         if work.replica.is_voter:
             work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
@@ -195,7 +219,7 @@ def _membership_request(work: Work) -> Request | None:
     """The request by which this replica reports its entry to its leader, if it has to."""
     replica = work.replica
     if replica.is_voter:
-        return update_voter.request_of(work) if update_voter.is_needed(replica) else None
+        return update_voter.request_of(work) if update_voter.is_needed(work) else None
     if replica.kraft_version < 1 or not (replica.can_become_voter and replica.auto_join):
         return None
     if add_voter.is_taken(work, replica.key):

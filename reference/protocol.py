@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from kraftcheck.reference.frozen import Frozen
+from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.types import ByteCount, Milliseconds, Positive
 
 
@@ -46,6 +46,7 @@ class CandidateLoss(Enum):
 
     WAIT_REST = "wait-rest"
     EXPONENTIAL_BACKOFF = "exp-backoff"
+    SEPARATE_BACKOFF = "separate-backoff"
 
 
 class ProspectiveTimer(Enum):
@@ -90,6 +91,61 @@ class ControlRecords(Enum):
 
     ONCE = "once"
     READ_AGAIN = "read-again"
+
+
+class VoteMemory(Enum):
+    """Whether a replica keeps its vote when it learns the leader of that epoch, or only until then."""
+
+    KEPT = "kept"
+    UNTIL_LEADER = "until-leader"
+
+
+class OnlyVoterRestart(Enum):
+    """What an only voter does that starts as Candidate: it leads, or it exits after it has written that."""
+
+    LEADS = "leads"
+    EXITS = "exits"
+
+
+class FetchSnapshotError(Enum):
+    """What a Follower does about an error of FetchSnapshot other than SNAPSHOT_NOT_FOUND: it backs off, or
+    takes the answer for data.
+    """
+
+    BACKS_OFF = "backs-off"
+    READ_AS_DATA = "read-as-data"
+
+
+class SnapshotBoundary(Enum):
+    """Where a snapshot may end: at the end of a batch, or at any offset."""
+
+    BATCH = "batch"
+    ANY_OFFSET = "any-offset"
+
+
+class FetchHighWatermark(Enum):
+    """Whether fetchers report their high watermark and leaders answer when theirs moves (KIP-1166)."""
+
+    REPORTED = "reported"
+    NOT_REPORTED = "not-reported"
+
+
+class ObserverAfterFetchTimeout(Enum):
+    """Where an observer fetches after its fetch timeout: from its leader as before, or from bootstrap servers
+    only.
+    """
+
+    BEST_NODE = "best-node"
+    BOOTSTRAP_ONLY = "bootstrap-only"
+
+
+class UpdateVoter(Enum):
+    """Which voters send their entry to the leader by UpdateRaftVoter: static ones too, or only those of voter
+    sets in the log.
+    """
+
+    REPORTED = "reported"
+    APPENDED = "appended"
 
 
 class VoterMembership(Enum):
@@ -170,7 +226,8 @@ class Protocol(Frozen):
     ``fetch_max_wait_ms`` is how long a fetcher lets the leader park its request (0: not at all);
     ``fetch_timeout_ms`` matters only where events carry clock readings; ``request_timeout_ms`` is only sent
     to the leader that is asked for a change of the voter set. ``fetch_snapshot_max_bytes`` is how much of a
-    snapshot a fetcher asks for at a time.
+    snapshot a fetcher asks for at a time. ``update_voter_period``: after how many fetch timeouts a Follower
+    looks at its entry in the voter set.
     """
 
     state_machine: StateMachine = StateMachine.KIP996
@@ -184,7 +241,14 @@ class Protocol(Frozen):
     receiver_key_check: ReceiverKeyCheck = ReceiverKeyCheck.AFTER_EPOCH
     begin_quorum_epoch_resend: BeginQuorumEpochResend = BeginQuorumEpochResend.SILENT_VOTERS
     candidate_restart: CandidateRestart = CandidateRestart.OWN_VOTE
+    vote_memory: VoteMemory = VoteMemory.KEPT
+    only_voter_restart: OnlyVoterRestart = OnlyVoterRestart.LEADS
     control_records: ControlRecords = ControlRecords.ONCE
+    fetch_snapshot_error: FetchSnapshotError = FetchSnapshotError.BACKS_OFF
+    snapshot_boundary: SnapshotBoundary = SnapshotBoundary.BATCH
+    fetch_high_watermark: FetchHighWatermark = FetchHighWatermark.REPORTED
+    observer_after_fetch_timeout: ObserverAfterFetchTimeout = ObserverAfterFetchTimeout.BEST_NODE
+    update_voter: UpdateVoter = UpdateVoter.REPORTED
     voter_membership: VoterMembership = VoterMembership.OFF
     caught_up: CaughtUp = CaughtUp.AT_END
     quorum_description: QuorumDescription = QuorumDescription.KAFKA
@@ -200,6 +264,7 @@ class Protocol(Frozen):
     fetch_timeout_ms: Positive = 2000
     request_timeout_ms: Milliseconds = 2000
     fetch_snapshot_max_bytes: ByteCount = 1048576
+    update_voter_period: Positive = 1
 
     @property
     def counts_contacts(self) -> bool:
@@ -207,8 +272,32 @@ class Protocol(Frozen):
         return self.check_quorum or self.zombie_leader is not ZombieLeader.NONE
 
 
-#: Apache Kafka, check by check.
+#: Apache Kafka 4.3 (4.3.1), check by check; 4.4 is the same.
 KAFKA = Protocol()
+
+# Earlier releases, each with what the next one changed. Source: the releases' own code.
+
+KAFKA_4_2 = replace(KAFKA, fetch_snapshot_max_bytes=8388608)
+KAFKA_4_1 = replace(
+    KAFKA_4_2,
+    begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
+    observer_after_fetch_timeout=ObserverAfterFetchTimeout.BOOTSTRAP_ONLY,
+)
+KAFKA_4_0 = replace(
+    KAFKA_4_1,
+    candidate_loss=CandidateLoss.SEPARATE_BACKOFF,
+    fetch_high_watermark=FetchHighWatermark.NOT_REPORTED,
+    fetch_snapshot_error=FetchSnapshotError.READ_AS_DATA,
+    update_voter=UpdateVoter.APPENDED,
+    update_voter_period=3,
+)
+KAFKA_3_9 = replace(
+    KAFKA_4_0,
+    state_machine=StateMachine.PRE_KIP996,
+    vote_memory=VoteMemory.UNTIL_LEADER,
+    only_voter_restart=OnlyVoterRestart.EXITS,
+    snapshot_boundary=SnapshotBoundary.ANY_OFFSET,
+)
 
 #: The documents as written, the newest one winning.
 KIP996 = Protocol(
@@ -252,4 +341,18 @@ KIP595 = Protocol(
     quorum_description=QuorumDescription.DOCUMENTS,
 )
 
-PRESETS = {"kafka": KAFKA, "kip996": KIP996, "kip853": KIP853, "kip595": KIP595}
+#: The presets of the releases of Kafka.
+RELEASES = {
+    "kafka-3.9": KAFKA_3_9,
+    "kafka-4.0": KAFKA_4_0,
+    "kafka-4.1": KAFKA_4_1,
+    "kafka-4.2": KAFKA_4_2,
+    "kafka-4.3": KAFKA,
+    "kafka-4.4": KAFKA,
+}
+
+#: The presets of the documents.
+DOCUMENTS = {"kip996": KIP996, "kip853": KIP853, "kip595": KIP595}
+
+#: All presets; ``kafka`` is Kafka 4.3.1.
+PRESETS = {"kafka": KAFKA, **RELEASES, **DOCUMENTS}

@@ -54,9 +54,13 @@ class Prospective(Frozen):
 
 
 class Candidate(Frozen):
-    """Has voted for itself in a new epoch and asks for votes."""
+    """Has voted for itself in a new epoch and asks for votes.
+
+    ``backs_off``: it waits before the next election (up to Kafka 4.0, see the switch ``candidate-loss``).
+    """
 
     election: Election
+    backs_off: bool = False
 
 
 class PartialSnapshot(Frozen):

@@ -24,6 +24,7 @@ from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import BOOTSTRAP_CHECKPOINT, Snapshot, SnapshotId
 from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
+from kraftcheck.reference.protocol import FetchSnapshotError, SnapshotBoundary
 from kraftcheck.reference.replica import Follower, PartialSnapshot, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.reference.work import Work
@@ -49,7 +50,7 @@ def create(work: Work, event: CreateSnapshot) -> None:
         work.by("ALTER-16")
         work.emit(CallFailed(RefusalReason.SNAPSHOT_OF_ASSIGNMENTS))
         return
-    if not _is_at_boundary(log, end) or not _is_known_position(work.replica, end, epoch):
+    if not _may_end_at(work, end) or not _is_known_position(work.replica, end, epoch):
         work.emit(CallFailed(RefusalReason.SNAPSHOT_OFF_BATCHES))
         return
     if any(known.id == event.id for known in log.snapshots):
@@ -71,7 +72,10 @@ def _is_known_position(replica: Replica, offset: int, epoch: int) -> bool:
     return not is_before and logs.is_valid_position(log, offset, epoch)
 
 
-def _is_at_boundary(log: logs.Log, offset: int) -> bool:
+def _may_end_at(work: Work, offset: int) -> bool:
+    log = work.replica.log
+    if work.protocol.snapshot_boundary is SnapshotBoundary.ANY_OFFSET:
+        return True
     return offset == log.start_offset or any(batch.end_offset == offset for batch in log.batches)
 
 
@@ -178,7 +182,8 @@ def handle_response(work: Work, source: int, response: FetchSnapshotResponse) ->
         work.update_role(fetching_snapshot=None)
         work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
         return
-    if response.partition_error is not ErrorCode.NONE:
+    looks_at_error = work.protocol.fetch_snapshot_error is FetchSnapshotError.BACKS_OFF
+    if response.partition_error is not ErrorCode.NONE and looks_at_error:
         epochs.unexpected_error(work, source)
         return
     partial = role.fetching_snapshot

@@ -12,7 +12,13 @@ from kraftcheck.reference.events import Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Log
-from kraftcheck.reference.protocol import CandidateRestart, Protocol, StateMachine
+from kraftcheck.reference.protocol import (
+    CandidateRestart,
+    OnlyVoterRestart,
+    Protocol,
+    StateMachine,
+    VoteMemory,
+)
 from kraftcheck.reference.replica import (
     Candidate,
     Election,
@@ -80,6 +86,9 @@ def _initial_role(work: Work, stored: QuorumState) -> tuple[Role, QuorumState]:
         return Candidate(Election(replica.voters.ids, (replica.id,))), QuorumState(
             stored.epoch, None, replica.key
         )
+    if stored.voted is not None and work.protocol.vote_memory is VoteMemory.UNTIL_LEADER:
+        work.by("INIT-5")
+        return Unattached(), QuorumState(stored.epoch, None, stored.voted)
     if stored.leader is not None:
         endpoints = replica.voters.endpoints(stored.leader)
         work.by("INIT-6", "INIT-5")
@@ -126,5 +135,7 @@ def _elect_only_voter(work: Work) -> None:
     if isinstance(replica.role, Candidate):
         work.by("VOTE-3")
         transitions.to_leader(work)
+        if work.protocol.only_voter_restart is OnlyVoterRestart.EXITS:
+            raise work.exit(Fatal(FatalReason.CANNOT_BECOME, source="Leader", target="Candidate"))
     else:
         elections.start_election(work)

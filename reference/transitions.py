@@ -15,7 +15,7 @@ from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Transition
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import KRaftVersion, LeaderChange, Record, Voters
-from kraftcheck.reference.protocol import HandOver, ProspectiveTimer, StateMachine
+from kraftcheck.reference.protocol import HandOver, ProspectiveTimer, StateMachine, VoteMemory
 from kraftcheck.reference.replica import (
     Candidate,
     Election,
@@ -154,7 +154,9 @@ def _unattached_timer(work: Work, role: Role) -> Duration:
     if not work.replica.is_voter:
         work.by("DEF-1")
         return Duration.FOREVER
-    if isinstance(role, Unattached | Candidate | Resigned):
+    if isinstance(role, Unattached | Candidate):
+        return Duration.REMAINING
+    if isinstance(role, Resigned) and work.protocol.state_machine is StateMachine.KIP996:
         return Duration.REMAINING
     if isinstance(role, Prospective) and not is_lost(role.election):
         if work.protocol.prospective_timer is ProspectiveTimer.REMAINING:
@@ -204,8 +206,9 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
         _require(work, not isinstance(role, Leader), Fatal(FatalReason.LEADER_FOLLOWS), "TRANS-Forbid-3")
         known = len(role.leader_endpoints) if isinstance(role, Follower) else -1
         _require(work, known < len(endpoints), Fatal(FatalReason.ALREADY_FOLLOWS), "TRANS-Follower-Follower")
-        _keep_vote(work)
-        voted = current.voted
+        if work.protocol.vote_memory is VoteMemory.KEPT:
+            _keep_vote(work)
+            voted = current.voted
     else:
         work.by("EPOCH-1", "EPOCH-2", "EPOCH-6")
     work.by("PERSIST-5", "STATE-7")

@@ -6,13 +6,15 @@ handleUpdateVoterResponse, pollFollowerAsVoter, UpdateVoterHandler.
 
 from __future__ import annotations
 
-from kraftcheck.reference import epochs, progress, voter_changes
+from kraftcheck.reference import epochs, kraft_version, progress, voter_changes
 from kraftcheck.reference.effects import ArmTimer, Duration
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
-from kraftcheck.reference.replica import Follower, Leader, Replica
-from kraftcheck.reference.voters import Voter
+from kraftcheck.reference.protocol import UpdateVoter
+from kraftcheck.reference.replica import Follower, Leader
+from kraftcheck.reference.voters import Endpoint, Voter
 from kraftcheck.reference.work import Work
 
 
@@ -21,9 +23,12 @@ def handle_request(work: Work, request: UpdateRaftVoterRequest) -> UpdateRaftVot
     error = _request_error(work, request)
     if error is ErrorCode.NONE:
         entry = _entry(request)
-        error = _report(work, entry) if work.replica.kraft_version < 1 else _append(work, entry)
-    if error is ErrorCode.NONE:
-        progress.count_contact(work, request.voter)
+        if work.replica.kraft_version < 1:
+            _remember(work, entry)
+        else:
+            _append(work, entry)
+        if work.protocol.update_voter is UpdateVoter.REPORTED:
+            progress.count_contact(work, request.voter)
     return _response(work, error)
 
 
@@ -39,46 +44,56 @@ def _request_error(work: Work, request: UpdateRaftVoterRequest) -> ErrorCode:
     if error is not ErrorCode.NONE:
         work.by("UPDATE-2")
         return error
+    reachable = voter_changes.has_default_listener(request.endpoints)
     sound = 0 <= request.min_kraft_version <= request.max_kraft_version
-    if not voter_changes.is_complete(request.voter) or not sound:
+    if not voter_changes.is_complete(request.voter) or not reachable or not sound:
         work.by("UPDATE-3")
         return ErrorCode.INVALID_REQUEST
     error = voter_changes.waiting_error(work, "UPDATE-4")
     if error is not ErrorCode.NONE:
         return error
-    if not voter_changes.has_default_listener(request.endpoints):
-        work.by("UPDATE-3")
-        return ErrorCode.INVALID_REQUEST
-    if not _entry(request).supports(work.replica.kraft_version):
-        work.by("UPDATE-5")
-        return ErrorCode.INVALID_REQUEST
-    return ErrorCode.NONE
-
-
-def _append(work: Work, entry: Voter) -> ErrorCode:
-    error = voter_changes.voter_set_error(work, "UPDATE-4")
+    error = _voter_set_error(work)
     if error is not ErrorCode.NONE:
         return error
-    voters = work.replica.voters
-    if not voters.is_voter(entry.key):
-        work.by("UPDATE-5")
-        return ErrorCode.VOTER_NOT_FOUND
-    work.by("UPDATE-6", "UPDATE-8")
-    voter_changes.append_voter_set(work, voters.with_entry(entry))
+    return _entry_error(work, _entry(request))
+
+
+def _voter_set_error(work: Work) -> ErrorCode:
+    """Why no entry can be replaced now: the voter set is static, not committed, or about to be written to the
+    log.
+    """
+    if work.replica.kraft_version >= 1 or work.protocol.update_voter is UpdateVoter.APPENDED:
+        return voter_changes.voter_set_error(work, "UPDATE-4")
+    if kraft_version.newest(work) >= 1:
+        work.by("UPDATE-4")
+        return ErrorCode.REQUEST_TIMED_OUT
     return ErrorCode.NONE
 
 
-def _report(work: Work, entry: Voter) -> ErrorCode:
+def _entry_error(work: Work, entry: Voter) -> ErrorCode:
+    voters, finalized = work.replica.voters, work.replica.kraft_version
+    if not entry.supports(finalized):
+        work.by("UPDATE-5")
+        return ErrorCode.INVALID_REQUEST
+    known = voters.find(entry.key.id) is not None if finalized < 1 else voters.is_voter(entry.key)
+    if not known:
+        work.by("UPDATE-5")
+        return ErrorCode.VOTER_NOT_FOUND
+    return ErrorCode.NONE
+
+
+def _append(work: Work, entry: Voter) -> None:
+    work.by("UPDATE-6", "UPDATE-8")
+    voter_changes.append_voter_set(work, work.replica.voters.with_entry(entry))
+
+
+def _remember(work: Work, entry: Voter) -> None:
     role = work.replica.role
     assert isinstance(role, Leader)
     work.by("KVER-5", "UPDATE-4")
-    if work.replica.voters.find(entry.key.id) is None:
-        work.by("UPDATE-5")
-        return ErrorCode.VOTER_NOT_FOUND
     others = [known for known in role.reported if known.key.id != entry.key.id]
     reported = tuple(sorted((*others, entry), key=lambda known: known.key.id))
     work.update_role(reported=reported)
-    return ErrorCode.NONE
 
 
 def _response(work: Work, error: ErrorCode) -> UpdateRaftVoterResponse:
@@ -92,10 +107,13 @@ def _response(work: Work, error: ErrorCode) -> UpdateRaftVoterResponse:
 # The voter's side.
 
 
-def is_needed(replica: Replica) -> bool:
+def is_needed(work: Work) -> bool:
     """Whether the leader should hear of this voter: its entry is old, or, of a static voter, unknown."""
+    replica = work.replica
     if replica.kraft_version >= 1:
         return replica.voters.entry(replica.key) != replica.own_entry
+    if work.protocol.update_voter is UpdateVoter.APPENDED:
+        return False
     assert isinstance(replica.role, Follower)
     return not replica.role.has_updated_leader
 
@@ -117,6 +135,9 @@ def request_of(work: Work) -> UpdateRaftVoterRequest:
 
 def handle_response(work: Work, source: int, response: UpdateRaftVoterResponse) -> None:
     """The leader knows this voter; that it answered counts like an answered fetch."""
+    if work.protocol.update_voter is UpdateVoter.APPENDED:
+        epochs.handled_in_common(work, source, _with_other_endpoint(response))
+        return
     if epochs.handled_in_common(work, source, response):
         return
     if response.partition_error not in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
@@ -126,3 +147,13 @@ def handle_response(work: Work, source: int, response: UpdateRaftVoterResponse) 
         work.by("UPDATE-7")
         work.update_role(has_updated_leader=True, has_fetched=True)
         work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
+
+
+def _with_other_endpoint(response: UpdateRaftVoterResponse) -> UpdateRaftVoterResponse:
+    """``response`` as Kafka 3.9 and 4.0 read it: without its endpoint, or with an empty one if it has none.
+
+    The condition in their KafkaRaftClient.handleUpdateVoterResponse is the wrong way round.
+    """
+    if response.leader_endpoints or response.leader is None:
+        return replace(response, leader_endpoints=())
+    return replace(response, leader_endpoints=(Endpoint(voter_changes.DEFAULT_LISTENER, "", 0),))

@@ -1,7 +1,7 @@
 """What all voter changes share: one at a time, what they wait for, and how they end.
 
 Source: KIP-853 (Quorum changes); Kafka: LeaderState.isOperationPending, maybeExpirePendingOperation,
-resetAddVoterHandlerState, AddVoterHandler, RemoveVoterHandler and UpdateVoterHandler.highWatermarkUpdated.
+resetAddVoterHandlerState, AddVoterHandler.highWatermarkUpdated, RemoveVoterHandler.highWatermarkUpdated.
 """
 
 from __future__ import annotations

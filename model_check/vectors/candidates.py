@@ -10,7 +10,7 @@ from typing import Any, cast
 from kraftcheck.checking.coverage.not_exercised import reason_of_silence
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
-from kraftcheck.reference.protocol import PRESETS
+from kraftcheck.reference.protocol import DOCUMENTS, KAFKA
 from kraftcheck.reference.replica import Replica
 from kraftcheck.support.codec import Json
 from kraftcheck.systems import citations
@@ -122,7 +122,8 @@ def _beyond_replicas() -> Mapping[tuple[str, str], Source]:
         ("tables", name): partial(_steps, situations.of_tables, each) for name, each in protocols.items()
     }
     malformed = {
-        ("malformed", name): partial(_steps, situations.malformed, PRESETS[name]) for name in PRESETS
+        ("malformed", name): partial(_steps, situations.malformed, each)
+        for name, each in {"kafka": KAFKA, **DOCUMENTS}.items()
     }
     return {
         **of_tables,

@@ -21,7 +21,7 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import field_types, replace
 from kraftcheck.reference.log import SnapshotId
-from kraftcheck.reference.protocol import KAFKA, PRESETS, Discovery, Protocol, VoterChanges
+from kraftcheck.reference.protocol import DOCUMENTS, KAFKA, Discovery, Protocol, VoterChanges
 from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.step import start, step
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet, static_voters
@@ -34,8 +34,10 @@ _HERE = (Endpoint("CONTROLLER", "node-2", 9093),)
 
 
 def protocols() -> dict[str, Protocol]:
-    """The presets, and production's protocol with every single switch at each of its other values."""
-    found = dict(PRESETS)
+    """Kafka, the documents, and Kafka with every single switch at each of its other values, those of earlier
+    releases among them.
+    """
+    found = {"kafka": KAFKA, **DOCUMENTS}
     for name in field_types(Protocol):
         value = getattr(KAFKA, name)
         others = [*type(value)] if isinstance(value, Enum) else [False] if value is True else []

@@ -13,14 +13,14 @@ from kraftcheck.query.cover import cover
 from kraftcheck.query.decision_table import Decision, rows
 from kraftcheck.query.replica_tables import TABLES
 from kraftcheck.query.tables import BY_FORM, REPLICAS
-from kraftcheck.reference.protocol import KAFKA, PRESETS
+from kraftcheck.reference.protocol import DOCUMENTS, KAFKA
 from kraftcheck.systems.brokers.switches import SWITCHES as BROKER_SWITCHES
 from kraftcheck.systems.kraft.switches import SWITCHES
 from tests.query.broker_rows import PROTOCOLS, decided
 from tests.query.transcripts import cases, name_of
 
-#: The presets of replicas other than that of Apache Kafka.
-OTHERS = {REPLICAS: tuple(each for name, each in PRESETS.items() if name != "kafka")}
+#: The presets of replicas of the documents.
+OTHERS = {REPLICAS: tuple(DOCUMENTS.values())}
 ALL = [(form, name) for form, known in BY_FORM.items() for name in known]
 #: What a table says takes long to compute; by night also under the other presets of replicas.
 EACH = [

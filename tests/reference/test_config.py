@@ -62,6 +62,7 @@ def test_what_starts(sound: Config) -> None:
         (config(voters=("2@node-2:9093",)), VOTERS, "CONFIG-2"),
         (config(roles=(BROKER,), voters=("1@node-1:9093",)), VOTERS, "CONFIG-2"),
         (config(roles=(BROKER,), auto_join=True), AUTO_JOIN, "CONFIG-14"),
+        (config(times=Times(append_linger=-1)), "controller.quorum.append.linger.ms", "CONFIG-17"),
     ],
 )
 def test_what_does_not_start(wrong: Config, key: str, rule: str) -> None:
@@ -113,7 +114,7 @@ def test_defaults_are_those_of_the_specification(key: str) -> None:
 
 
 SPANS = {
-    Duration.ELECTION_TIMEOUT: (1000, 1999), Duration.ELECTION_BACKOFF: (0, 1000),
+    Duration.ELECTION_TIMEOUT: (1000, 1999), Duration.ELECTION_BACKOFF: (0, 1049),
     Duration.FETCH_TIMEOUT: (2000, 2000), Duration.CHECK_QUORUM_TIMEOUT: (3000, 3000),
     Duration.BEGIN_QUORUM_EPOCH_INTERVAL: (1000, 1000), Duration.UPDATE_VOTER_PERIOD: (2000, 2000),
     Duration.REQUEST_TIMEOUT: (2000, 2000), Duration.LINGER: (25, 25), Duration.NONE: (0, 0),

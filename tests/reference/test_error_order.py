@@ -88,10 +88,10 @@ CASES = {
     "update": Case("update-raft-voter-request from=2/d2 source=2 kraft=0-1 cluster=ours", LEADER, f"""
     cluster=another            INCONSISTENT_CLUSTER_ID{EPOCHS}
     from=4                     INVALID_REQUEST
-    kraft=2-1                  INVALID_REQUEST{PENDING}
-    endpoints=BROKER://n:1     INVALID_REQUEST
-    kraft=0-0                  INVALID_REQUEST
+    kraft=2-1                  INVALID_REQUEST
+    endpoints=BROKER://n:1     INVALID_REQUEST{PENDING}
     @hw=2                      REQUEST_TIMED_OUT
+    kraft=0-0                  INVALID_REQUEST
     from=2/old                 VOTER_NOT_FOUND
     """),
     "fetch snapshot": Case("fetch-snapshot-request from=2/d2 snapshot=3@5 cluster=ours", WITH_SNAPSHOT, f"""

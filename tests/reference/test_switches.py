@@ -90,6 +90,25 @@ CASES = [
          "Candidate 4", "Follower 4"),
     Case("control-records", "read-again", "follower id=1/A voters=1/A,3/C kraft=1 epoch=5 leader=3 log=4@3",
          "fetch-response from=3 diverging=2@3", "control records read to=4", "no control records read to"),
+    Case("candidate-loss", "separate-backoff", "candidate id=1 voters=1,2,3 epoch=5 rejected=2",
+         "vote-response from=3", "nothing", "waits for the next election=yes"),
+    Case("vote-memory", "until-leader", "unattached id=1 voters=1,2,3 epoch=5 voted=2",
+         "begin-quorum-epoch-request from=2 epoch=5", "voted=2", "voted=none"),
+    Case("only-voter-restart", "exits", "candidate id=1/A voters=1/A epoch=5", "start",
+         "no exits", "exits"),
+    Case("fetch-high-watermark", "not-reported", f"{LEADER} hw=5",
+         "fetch-request from=2 offset=5 last-epoch=5 hw=4", "answer", "parked=2:5"),
+    Case("observer-after-fetch-timeout", "bootstrap-only", "follower id=4 voters=1,2,3 epoch=5 leader=3",
+         "poll expired=fetch discovery=2", "send to 3: fetch-request", "send to 2: fetch-request"),
+    Case("update-voter", "appended", "follower id=1/A voters=1,2,3 epoch=5 leader=3 max-kraft=1",
+         "poll expired=update-voter", "send to 3: update-raft-voter-request", "send to 3: fetch-request"),
+    Case("fetch-snapshot-error", "read-as-data", FOLLOWER,
+         "fetch-response from=3 snapshot=9@5 | "
+         "fetch-snapshot-response from=3 snapshot=0@0 error=POSITION_OUT_OF_RANGE",
+         "backing off=3", "exits"),
+    Case("snapshot-boundary", "any-offset", LEADER,
+         "append 7,8 epoch=5 | poll expired=linger | fetch-request from=2 offset=7 last-epoch=5 | "
+         "create-snapshot at=6@5", "refused", "snapshots=6@5"),
 ]  # fmt: skip
 
 

@@ -184,6 +184,7 @@ voter change=none; no arm timer voter-change
         upgrade-kraft-version               => refused
         update-raft-voter-request from=2/B  => voters=1,2; reported entries=2/B
         upgrade-kraft-version               => no refused
+        update-raft-voter-request from=2/B  => answer error=REQUEST_TIMED_OUT
         poll                                => voters=1/A,2/B; progress=1:3 2:1
     """),
     # Composite keys (KIP-853 as written): one id on two disks.

@@ -38,6 +38,7 @@ from kraftcheck.reference.events import (
     FetchWaitExpired,
     Poll,
     RequestReceived,
+    RequestTimedOut,
     ResponseReceived,
     Timer,
 )
@@ -69,7 +70,11 @@ STALE = -1
 
 def times_of(protocol: Protocol) -> Times:
     """The times under which a replica is driven: Kafka's defaults, and those that the protocol sets."""
-    return Times(fetch_timeout=protocol.fetch_timeout_ms, request_timeout=protocol.request_timeout_ms)
+    return Times(
+        fetch_timeout=protocol.fetch_timeout_ms,
+        request_timeout=protocol.request_timeout_ms,
+        update_voter_period=protocol.update_voter_period,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,8 @@ class Asking:
             return replace(stimulus, response=response, correlation=correlation, now=self.now)
         if isinstance(stimulus, LateResponse):
             return self._late(replica, stimulus)
+        if isinstance(stimulus, RequestTimedOut):
+            return stimulus if _is_awaited(replica, stimulus.node) else None
         return self._poll(replica, stimulus) if isinstance(stimulus, Poll) else stimulus
 
     def _late(self, replica: Replica, stimulus: LateResponse) -> ResponseReceived | None:
@@ -222,6 +229,10 @@ class Asking:
                 self._disks = [disks.as_found(self._disks[-1])]
         self.replica = None if question.ended else outcome.replica
         return replace(question, now=self.now)
+
+
+def _is_awaited(replica: Replica, node: int) -> bool:
+    return any(each.node == node and each.awaiting for each in replica.connections)
 
 
 def as_sent(response: Response) -> Response:

@@ -141,6 +141,17 @@ def _described(attribute: str, key: str) -> Computed:
     return Computed(attribute, read, write)
 
 
+def _read_high_watermark(data: Any, _: Mapping[str, Any]) -> int | None:
+    return None if data.highWatermark == -1 else data.highWatermark
+
+
+def _write_high_watermark(request: m.FetchRequest) -> Any:
+    """A tagged field: of a fetcher that does not report its high watermark, it is absent."""
+    if request.high_watermark == m.HIGH_WATERMARK_NOT_SUPPORTED:
+        return ABSENT
+    return -1 if request.high_watermark is None else request.high_watermark
+
+
 def _read_batches(data: Any, _: Mapping[str, Any]) -> tuple[Batch, ...]:
     return tuple(map(batch_of, data.batches))
 
@@ -223,6 +234,9 @@ _MESSAGES: Mapping[str, Layout] = {
             "FetchOffset": "offset",
             "LastFetchedEpoch": "last_epoch",
             "ReplicaDirectoryId": "replica.directory",
+            "HighWatermark": Computed(
+                "high_watermark", _read_high_watermark, _write_high_watermark, key="highWatermark"
+            ),
         },
         {
             "MaxBytes": {"isolationLevel": 0, "sessionId": 0, "sessionEpoch": -1},

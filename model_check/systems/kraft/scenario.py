@@ -73,7 +73,18 @@ StateGoal = Literal[
 class ProtocolChoice(Table):
     """A preset and switches that differ from it: ``set`` for all replicas, ``at`` for single ones."""
 
-    preset: Literal["kafka", "kip996", "kip853", "kip595"] = "kafka"
+    preset: Literal[
+        "kafka",
+        "kafka-3.9",
+        "kafka-4.0",
+        "kafka-4.1",
+        "kafka-4.2",
+        "kafka-4.3",
+        "kafka-4.4",
+        "kip996",
+        "kip853",
+        "kip595",
+    ] = "kafka"
     set: dict[str, str | bool | int] = Field(default={})
     at: ByReplica[dict[str, str | bool | int]] = Field(default={})
 

@@ -81,7 +81,9 @@ def _role_fields(replica: Replica) -> dict[str, str]:
         frozen = {"electorate": print_numbers(election.voters)}
         tally = {"granted": print_numbers(election.granted), "rejected": print_numbers(election.rejected)}
         endpoints = role.leader_endpoints if isinstance(role, roles.Prospective) else ()
+        waits = isinstance(role, roles.Candidate) and role.backs_off
         return {
+            **({"waits for the next election": "yes"} if waits else {}),
             **(frozen if election.voters != replica.voters.ids else {}),
             **tally,
             "leader endpoints": ENDPOINTS.show(endpoints),

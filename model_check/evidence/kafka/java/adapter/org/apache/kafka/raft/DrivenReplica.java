@@ -44,7 +44,8 @@ public final class DrivenReplica implements AutoCloseable {
     }
 
     /** The process that the message {@code start} describes; {@link #begin} starts it. */
-    public DrivenReplica(JsonNode start, Effects effects) {
+    public DrivenReplica(JsonNode start, Effects effects) throws NotSupported {
+        Lacking.refuseIdentity(start.get("identity"));
         this.start = start;
         this.effects = effects;
         clock = new DriverClock(this::armed);
@@ -106,6 +107,7 @@ public final class DrivenReplica implements AutoCloseable {
     /** A request arrives. */
     public void request(long now, int from, int requestId, String api, JsonNode data) throws NotSupported {
         if (api.equals("Vote")) VoteNames.requireKnown(data);
+        Lacking.refuseRequest(api, data);
         RaftRequest.Inbound request = new RaftRequest.Inbound(Setup.listener(start.get("identity")), requestId,
             Messages.key(api).latestVersion(), messages.request(api, data), now);
         take(now, () -> delayed.during(from, requestId, () -> {
