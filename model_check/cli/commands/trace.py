@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kraftcheck.checking import findings
+from kraftcheck.evidence.junit import program as kafka_test
 from kraftcheck.support.arguments import add_json, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
@@ -29,6 +30,7 @@ file: it is a scenario and the options taken, as 'trace show' prints them.
   kraftcheck trace show counterexample.json
   kraftcheck trace show three-voters-elect --path 0,1,1
   kraftcheck trace replay counterexample.json
+  kraftcheck trace show counterexample.json --kafka-test
 """
 
 
@@ -46,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(form, "--json", says="print the trace file's JSON form")
     flag(form, "--markdown", says="print Markdown")
     flag(form, "--pytest", says="print a pytest program that takes these steps")
+    flag(form, "--kafka-test", says="print a failing JUnit test for Kafka's raft module")
     flag(show, "-v", "--verbose", says="all effects and changed fields")
     again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")
     again.add_argument("file", metavar="FILE", help="a trace file ('-': standard input)")
@@ -67,10 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_form.dumps(trace), end="")
     elif arguments.markdown:
         print(markdown.render(trace, verbose=arguments.verbose), end="")
-    elif arguments.pytest:
-        if difference is not None:
+    elif arguments.pytest or arguments.kafka_test:
+        if difference is not None and not (arguments.kafka_test and difference.of_numbers):
             raise InputError(_stale(arguments.file, difference))
-        print(program.source(trace), end="")
+        print(kafka_test.source(trace) if arguments.kafka_test else program.source(trace), end="")
     else:
         terminal.show(trace, verbose=arguments.verbose)
         if trace.property is not None and (known := findings.recognised(trace)) is not None:

@@ -1,0 +1,5 @@
+        /** The voter set by which the replica acts. */
+        VoterSet voters() throws Exception {
+            KRaftControlRecordStateMachine partitionState = field(client, "partitionState");
+            return partitionState.lastVoterSet();
+        }
