@@ -10,7 +10,9 @@ import pytest
 
 from kraftcheck.checking.finding_pages import LIST, SECTIONS, Page, head, listed, pages, with_list, write
 from kraftcheck.checking.findings import known_findings
+from kraftcheck.evidence.quorum.chosen import obstacle
 from kraftcheck.spec import RELEASES
+from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.scenario import shipped
 from tests.house.sources import ROOT
 
@@ -69,7 +71,8 @@ def test_what_the_registry_says_is_consistent(page: Page) -> None:
     assert list(page.releases) == [release for release in RELEASES if release in page.releases]
     assert (page.severity == "document") == (page.evidence == "document") == (not page.releases)
     of_kafka = all("kafka" in known.variants for known in page.known)
-    assert of_kafka == (page.evidence == "reproduced")
+    drivable = all(isinstance(each, KRaftScenario) and obstacle(each) is None for each in page.scenarios)
+    assert (of_kafka and drivable) == (page.evidence == "reproduced")
     for name in page.holds:
         assert shipped()[name].name not in {scenario.name for scenario in page.scenarios}
 

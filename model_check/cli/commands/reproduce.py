@@ -11,7 +11,7 @@ from kraftcheck.engine.watch import Progress
 from kraftcheck.evidence.adapters.answers import AdapterError
 from kraftcheck.evidence.adapters.session import AdapterProcess, Session
 from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
-from kraftcheck.evidence.quorum.chosen import ALL, NOT_RELEASED, Chosen, Source, behaviours, sources
+from kraftcheck.evidence.quorum.chosen import ALL, Chosen, Source, behaviours, sources
 from kraftcheck.evidence.quorum.replay import reproduce
 from kraftcheck.evidence.quorum.report import Reproduced, as_data, print_summary, print_trace
 from kraftcheck.support.arguments import add_json, flag
@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
                     print_trace(found, verbose=arguments.verbose)
     if not arguments.json:
         print_summary(results, time.monotonic() - begin)
-        for name in left_out:
-            print(f"left out: {name}: {NOT_RELEASED}")
+        for name, reason in left_out.items():
+            print(f"left out: {name}: {reason}")
     verdicts = {each.result.verdict for each in results}
     if "differs" in verdicts:
         return EXIT_DIFFERS

@@ -198,8 +198,11 @@ def _under(scenario: KRaftScenario, preset: str, switches: Mapping[str, str | bo
     kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
     choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
     # A replaced disk is no event at a process, and time is the driver's own.
-    budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0, "ticks": 0})
-    return scenario.model_copy(update={"protocol": choice, "budgets": budgets})
+    budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0, "ticks": 0, "moves": 0})
+    network = scenario.network.model_copy(update={"addresses": "ignored"})
+    replicas = scenario.replicas.model_copy(update={"misadvertised": ()})
+    changed = {"protocol": choice, "budgets": budgets, "network": network, "replicas": replicas}
+    return scenario.model_copy(update=changed)
 
 
 def _cover(

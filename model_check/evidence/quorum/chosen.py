@@ -23,8 +23,9 @@ from kraftcheck.traces.replay import replay
 #: The word for all findings about replicas.
 ALL = "all"
 
-#: Why findings in documents are left out of all.
-NOT_RELEASED = "it is one in a document, of a protocol that was never released"
+#: Why a scenario cannot be reproduced.
+NOT_RELEASED = "AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the wire"
+WITHOUT_ADDRESSES = "requests go to addresses there, which the drive protocol does not show"
 
 _WHAT = "a quorum of adapters"
 
@@ -44,10 +45,12 @@ class Source(NamedTuple):
     scenario: Scenario | None
 
 
-def sources(words: Sequence[str]) -> tuple[list[Source], list[str]]:
-    """What the words name, each once, and the scenarios that ``all`` leaves out. Raises InputError."""
+def sources(words: Sequence[str]) -> tuple[list[Source], dict[str, str]]:
+    """What the words name, each once, and the scenarios that ``all`` leaves out, with the reasons. Raises
+    InputError.
+    """
     found: dict[str, Source] = {}
-    left_out: list[str] = []
+    left_out: dict[str, str] = {}
     for word in words:
         if word == ALL:
             chosen, left_out = _all()
@@ -58,12 +61,12 @@ def sources(words: Sequence[str]) -> tuple[list[Source], list[str]]:
     return list(found.values()), left_out
 
 
-def _all() -> tuple[list[Source], list[str]]:
+def _all() -> tuple[list[Source], dict[str, str]]:
     names = [name for known in known_findings() for name in known.scenarios]
     every = {name: scenario.find(name) for name in names}
     replicas = {name: each for name, each in every.items() if isinstance(each, KRaftScenario)}
-    released = [Source(name, each) for name, each in replicas.items() if has_a_form(each)]
-    return released, [name for name, each in replicas.items() if not has_a_form(each)]
+    left_out = {name: reason for name, each in replicas.items() if (reason := obstacle(each)) is not None}
+    return [Source(name, each) for name, each in replicas.items() if name not in left_out], left_out
 
 
 def _named(word: str) -> list[Source]:
@@ -82,18 +85,18 @@ def _named(word: str) -> list[Source]:
 def _required(chosen: Scenario) -> KRaftScenario:
     """``chosen``, of which replicas can be driven. Raises InputError."""
     found = of_replicas(chosen, _WHAT)
-    if not has_a_form(found):
-        raise InputError(
-            f"{found.name}: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on "
-            "the wire; choose a scenario of another protocol."
-        )
+    reason = obstacle(found)
+    if reason is not None:
+        raise InputError(f"{found.name}: {reason}; choose another scenario.")
     return found
 
 
-def has_a_form(chosen: KRaftScenario) -> bool:
-    """Whether the messages of a scenario have a form on the wire."""
+def obstacle(chosen: KRaftScenario) -> str | None:
+    """The reason why the drive protocol has no place for a scenario; ``None`` if there is none."""
     protocol = SWITCHES.protocol(chosen.protocol.preset, chosen.protocol.set, chosen.file)
-    return protocol.discovery is Discovery.FETCH and protocol.voter_changes is VoterChanges.KIP853
+    if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
+        return NOT_RELEASED
+    return WITHOUT_ADDRESSES if chosen.network.addresses == "known" else None
 
 
 def behaviours(source: Source, progress: Callable[[Progress], None] | None = None) -> Iterator[Chosen]:

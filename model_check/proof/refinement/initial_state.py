@@ -54,9 +54,11 @@ Before = tuple[int, Node, InFlight | None, Step]
 def check_beginning(scenario: KRaftScenario) -> None:
     """Raises InputError where a scenario is about features that the proof does not know."""
     stopped = set(scenario.replicas.stopped)
-    if scenario.budgets.wipes or scenario.budgets.restores or scenario.budgets.snapshots or stopped:
+    budgets = scenario.budgets
+    moves = budgets.moves or scenario.network.addresses == "known"
+    if budgets.wipes or budgets.restores or budgets.snapshots or stopped or moves:
         raise InputError(
-            f"{scenario.file}: the proof knows of no snapshots, lost disks or stopped replicas; "
+            f"{scenario.file}: the proof knows of no snapshots, lost disks, addresses or stopped replicas; "
             "choose a scenario without them."
         )
 

@@ -9,6 +9,7 @@ from kraftcheck.engine.system import Loss, Network
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import PreVoteCompatibility, Protocol
+from kraftcheck.reference.replica import Replica
 from kraftcheck.systems.kraft import consistency, initial_prefix, initial_states
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft.clock import Clock
@@ -62,7 +63,7 @@ class _Builder:
         index = {name: number for number, name in enumerate(budgets)}
         identities = [identities_of.identity_of(scenario, replica) for replica in self.ids]
         cut = self._cut()
-        wiring = self._wiring(index, protocols, cut)
+        wiring = self._wiring(index, protocols, identities, cut)
         initial_states.require_one_cluster(scenario, identities)
         hosts = tuple(map(partial(Host, wiring), protocols, identities))
         begun = [initial_states.begin(scenario, host) for host in hosts]
@@ -100,7 +101,11 @@ class _Builder:
         return replace(node, clock=Clock()) if self.scenario.budgets.ticks else node
 
     def _wiring(
-        self, index: dict[str, int], protocols: list[Protocol], cut: frozenset[tuple[int, int]]
+        self,
+        index: dict[str, int],
+        protocols: list[Protocol],
+        identities: list[Replica],
+        cut: frozenset[tuple[int, int]],
     ) -> Wiring:
         scenario, choice = self.scenario, self.scenario.environment
         timers = {replica: frozenset(map(Timer, choice.timers)) for replica in self.ids}
@@ -127,6 +132,9 @@ class _Builder:
             targets=tuple(step.target for step in steps) if scenario.admin.alters else None,
             ignored_exits=scenario.check.ignore_fatal,
             listener=self.listener,
+            listening={each.id: each.endpoints for each in identities}
+            | {replica: identities_of.listens_at(replica) for replica in scenario.replicas.misadvertised},
+            misadvertised=frozenset(scenario.replicas.misadvertised),
         )
 
     def _run_initial_prefix(self, system: KRaftSystem, leader: int) -> None:

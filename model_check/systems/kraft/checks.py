@@ -40,7 +40,7 @@ from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospectiv
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
-from kraftcheck.systems.kraft import divergence_checks, known_exits, membership, voter_checks
+from kraftcheck.systems.kraft import address_checks, divergence_checks, known_exits, membership, voter_checks
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -65,6 +65,7 @@ def violations(
         found += _role_violations(before, event, after.replica)
         found += leader_violations(before, event, execution)
         found += _change_violations(before, after.replica)
+        found += address_checks.violations(before, event, execution)
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
     elif after.died is not None and not is_ignored(wiring, before, event, execution):

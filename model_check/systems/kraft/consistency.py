@@ -56,6 +56,13 @@ def _contradictions(scenario: KRaftScenario) -> Iterator[str]:
         yield "admin.steps: needs replicas.dynamic or upgradable, and budgets.admin"
     if budgets.admin and not admin.steps:
         yield "budgets.admin: there are no admin.steps to spend it on"
+    known = scenario.network.addresses == "known"
+    if (budgets.moves or replicas.misadvertised) and not known:
+        yield "budgets.moves, replicas.misadvertised: need network.addresses = 'known', or nobody notices"
+    if budgets.moves and (budgets.wipes or budgets.shutdowns or admin.alters):
+        yield "budgets.moves: goes without budgets.wipes and shutdowns, and without the step alter"
+    if set(replicas.misadvertised) & set(replicas.moved):
+        yield "replicas.misadvertised: a replica in it is not in replicas.moved, too"
     if budgets.restores and budgets.wipes != 1:
         yield "budgets.restores: goes with budgets.wipes = 1"
     if ((replicas.joining and not alters) or replicas.auto_join) and not changing:
@@ -93,13 +100,19 @@ def _of_reductions(scenario: KRaftScenario) -> Iterator[str]:
     """
     environment, budgets, check = scenario.environment, scenario.budgets, scenario.check
     needs_answers = environment.delayed_fetches or "update-voter" in scenario.all_timers or check.eventually
-    if scenario.network.idle_answers == "left-out" and (
-        needs_answers or budgets.timeouts or budgets.duplicates or scenario.network.forgotten == "stay"
+    network = scenario.network
+    needs_requests = network.addresses == "known" or network.without_endpoints
+    if network.idle_answers == "left-out" and (
+        needs_answers
+        or needs_requests
+        or budgets.timeouts
+        or budgets.duplicates
+        or network.forgotten == "stay"
     ):
         yield (
             "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
-            "environment.delayed-fetches, the timer update-voter, budgets.timeouts, budgets.duplicates and "
-            "check.eventually"
+            "environment.delayed-fetches, the timer update-voter, budgets.timeouts, budgets.duplicates, "
+            "check.eventually, network.addresses and network.without-endpoints"
         )
     if scenario.reduction.epochs == "absolute":
         return

@@ -118,6 +118,13 @@ def _kept_waiting(case: _Case) -> Iterator[str]:
     yield f"Replica {case.id} is Resigned and keeps a fetch of {who} waiting."
 
 
+def _leader_endpoints(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        known = ", ".join(f"{each.name} {each.host}:{each.port}" for each in case.after.leader_endpoints)
+        leader = case.after.quorum_state.leader
+        yield f"Replica {case.id} follows leader {leader} at {known or 'no endpoint'}; it should know others."
+
+
 def _acts_by(case: _Case) -> Iterator[str]:
     if case.after is not None:
         yield f"Replica {case.id} acts by the voter set {{{print_keys(case.after.voters.keys)}}}."
@@ -302,6 +309,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     ),
     "CheckQuorumNeedsMajority": _too_few_heard,
     "ResignedKeepsNobodyWaiting": _kept_waiting,
+    "LeaderEndpointsAreKnown": _leader_endpoints,
     "SnapshotIsCommittedPrefix": _snapshot,
     "OneVoterChangeAtATime": _VOTERS_OF_THE_LOG,
     "VoterSetNotEmpty": _VOTERS_OF_THE_LOG,

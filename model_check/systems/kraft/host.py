@@ -23,8 +23,16 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.startup import configured
-from kraftcheck.reference.voters import ReplicaKey, VoterSet
-from kraftcheck.systems.kraft import administration, assignments, checks, goals, membership, reductions
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
+from kraftcheck.systems.kraft import (
+    addresses,
+    administration,
+    assignments,
+    checks,
+    goals,
+    membership,
+    reductions,
+)
 from kraftcheck.systems.kraft.labels import Label, Restored, Wiped
 from kraftcheck.systems.kraft.network import InFlight, after_forgetting
 from kraftcheck.systems.kraft.node import Execution, Node, expired_at_once
@@ -55,7 +63,7 @@ class Host:
 
     def __init__(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> None:
         self.wiring, self.protocol, self.identity = wiring, protocol, identity
-        self._courses: dict[tuple[ReplicaKey, int, Disk], Course] = {}
+        self._courses: dict[tuple[ReplicaKey, int, tuple[Endpoint, ...], Disk], Course] = {}
         self._verdicts: dict[tuple[Replica, Disk], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     # Executions of the reference.
@@ -166,6 +174,17 @@ class Host:
                 assert start.restarted is not None
                 yield Step(start.outcome, start.restarted, len(start.restarted.effects))
 
+    def move(self, node: Node) -> Iterator[Step]:
+        """The process ends, without loss of power, and starts on the same disk at another address."""
+        id = self.identity.id
+        cost = self.wiring.price_at("moves", id, self.wiring.choice.moves_at)
+        if cost is None or node.replica is None:
+            return
+        endpoints = addresses.elsewhere(id, node.replica.endpoints)
+        action = Action("move", id, f"to {endpoints[0].host}")
+        moved = replace(node.replica, endpoints=endpoints)
+        yield from self._booted(moved, self._found(node.disk), action, cost)
+
     def crash_matters(self, node: Node) -> bool:
         """Whether a crash within the start of a stopped process leaves a changed disk.
 
@@ -200,15 +219,15 @@ class Host:
 
     def _course(self, process: Replica, disk: Disk) -> Course:
         """The start of the process that ``process`` configures on ``disk``."""
-        # Of a replica's configuration only this changes with its disk.
-        key = process.key, process.bootstrap_kraft_version, disk
+        # Of a replica's configuration only this changes with its disk, or when it moves.
+        key = process.key, process.bootstrap_kraft_version, process.endpoints, disk
         found = self._courses.get(key)
         if found is None:
             process = configured(process)
             execution = self.boot(process, disk)
             decided = assignments.decided_in(disk.log) if self.wiring.targets is not None else -1
             origin = membership.own_origin(process)
-            world = World(self.wiring, process.id, disk, origin, assignment=decided)
+            world = World(self.wiring, process.id, disk, origin, assignment=decided, sender=execution.replica)
             points = happen(world, execution)
             left = world.left()
             # No effect is left: the possible crash between two steps has the same result.

@@ -14,6 +14,7 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set
+from kraftcheck.systems.kraft import addresses
 from kraftcheck.systems.kraft.administration import AdminStep, first_directory, next_directory, parse_step
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.scenario import KRaftScenario
@@ -22,7 +23,7 @@ from kraftcheck.systems.kraft.switches import SWITCHES
 
 def listens_at(replica: int) -> tuple[Endpoint, ...]:
     """The endpoint of a replica."""
-    return (Endpoint("CONTROLLER", f"node-{replica}", 9093),)
+    return addresses.first_endpoints(replica)
 
 
 def protocol_of(scenario: KRaftScenario, replica: int, where: str) -> Protocol:
@@ -40,9 +41,11 @@ def identity_of(scenario: KRaftScenario, replica: int) -> Replica:
     identity = Replica(
         key=key_of(scenario, replica),
         bootstrap_voters=bootstrap.static_voters_of(_config(scenario, replica)),
-        endpoints=(Endpoint("CONTROLLER", f"new-node-{replica}", 9093),)
-        if replica in replicas.moved
-        else listens_at(replica),
+        endpoints=addresses.first_endpoints(
+            replica,
+            moved=replica in (*replicas.moved, *replicas.misadvertised),
+            second=replica in replicas.second_listener,
+        ),
         can_become_voter=replica not in replicas.observers,
         auto_join=replica in replicas.auto_join,
         max_kraft_version=int(replicas.changing and replica not in replicas.older),

@@ -29,7 +29,9 @@ _CAPACITY = 12
 _MAX_NAME = 61
 
 #: Faults do not happen in the run, and its timer costs nothing.
-_NO_FAULTS = {"crashes": 0, "restores": 0, "duplicates": 0, "timeouts": 0, "shutdowns": 0, "timers": None}
+_NO_FAULTS = {
+    "crashes": 0, "restores": 0, "moves": 0, "duplicates": 0, "timeouts": 0, "shutdowns": 0, "timers": None,
+}  # fmt: skip
 
 
 def scenario_of(scenario: KRaftScenario) -> KRaftScenario:

@@ -68,7 +68,7 @@ class Replicas(Kind):
     scenario = KRaftScenario
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     # Messages that get lost are faults without a budget.
-    faults = frozenset({"crashes", "timeouts", "duplicates", "wipes", "restores"})
+    faults = frozenset({"crashes", "timeouts", "duplicates", "wipes", "restores", "moves"})
     projection = ("role", "epoch")
     asking = (Host.execute, Host.boot)
     fields = (

@@ -20,6 +20,7 @@ from kraftcheck.reference.messages import (
 )
 from kraftcheck.reference.replica import QuorumState
 from kraftcheck.reference.types import NodeId
+from kraftcheck.reference.voters import Endpoint
 
 #: The correlation of a request whose sender no longer awaits the answer.
 NOBODY_WAITS = -1
@@ -29,12 +30,15 @@ CLIENT = -1
 
 
 class InFlight(Frozen):
-    """A message from one replica id to another; ``answerable`` is False for a forgotten request."""
+    """A message from one replica id to another; ``answerable`` is False for a forgotten request, ``address``
+    the endpoint to which a request goes, where that matters.
+    """
 
     source: NodeId
     destination: NodeId
     payload: Message
     answerable: bool = True
+    address: Endpoint | None = None
 
     @property
     def is_request(self) -> bool:

@@ -109,6 +109,8 @@ class Replicas(Table):
     fresh: ReplicaIds = ()
     older: ReplicaIds = ()
     moved: ReplicaIds = ()
+    misadvertised: ReplicaIds = ()
+    second_listener: ReplicaIds = ()
 
     @property
     def changing(self) -> bool:
@@ -142,6 +144,8 @@ class NetworkChoice(scenario.NetworkChoice):
     forgotten: Literal["stay", "lost"] = "stay"
     idle_answers: Literal["in-flight", "left-out"] = "in-flight"
     no_pre_vote: ReplicaIds = ()
+    without_endpoints: ReplicaIds = ()
+    addresses: Literal["ignored", "known"] = "ignored"
 
 
 class EnvironmentChoice(Table):
@@ -158,6 +162,7 @@ class EnvironmentChoice(Table):
     sends: Literal["listed", "any-order"] = "listed"
     crashes_at: ReplicaIds = ()
     wipes_at: ReplicaIds = ()
+    moves_at: ReplicaIds = ()
     snapshots: Literal["committed", "any"] = "committed"
     snapshot_size: Annotated[int, Field(ge=1, le=9)] = 1
     snapshot_prefix: Literal["deleted", "kept"] = "deleted"
@@ -179,6 +184,7 @@ class Budgets(scenario.Budgets):
     admin: Budget = 0
     wipes: Budget = 0
     restores: Budget = 0
+    moves: Budget = 0
     snapshots: Budget = 0
     ticks: Budget = 0
     timers: Budget | None = None
@@ -266,6 +272,8 @@ class KRaftScenario(Scenario):
             raise ValueError("environment.tick, clock: no clock runs without budgets.ticks")
         if environment.wipes_at and not budgets.wipes:
             raise ValueError("environment.wipes-at: there are no budgets.wipes to spend there")
+        if environment.moves_at and not budgets.moves:
+            raise ValueError("environment.moves-at: there are no budgets.moves to spend there")
         return self
 
 

@@ -12,6 +12,7 @@ from typing import cast
 from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal, SymmetryError
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Send
+from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import (
@@ -24,6 +25,7 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, Resigned
 from kraftcheck.reference.types import INT32
+from kraftcheck.reference.versions import refusal as refusal_of
 from kraftcheck.systems.kraft import clock as clocks
 from kraftcheck.systems.kraft import description_checks, invariants, rebuilding
 from kraftcheck.systems.kraft import history as histories
@@ -139,6 +141,8 @@ class KRaftSystem:
         """As :meth:`deliver`, each outcome with its part in a trace."""
         if node.replica is None:
             return []
+        if message.address is not None and message.address not in self.wiring.listens_at(node.replica):
+            return _carried_over([_unreachable(node, node.replica.id, message)], node)
         correlation = None if message.answerable else NOBODY_WAITS
         event: Event
         if message.is_request:
@@ -160,7 +164,7 @@ class KRaftSystem:
         else:
             offered = offers(self.wiring, host.protocol, node.replica)
             found = [step for offer in offered for step in self.offered(component, node, offer)]
-            found += [*host.crash(node), *self._ticks(node, host.identity.id)]
+            found += [*host.crash(node), *host.move(node), *self._ticks(node, host.identity.id)]
         if node.died is None:
             found += [*host.wipe(node), *host.restore(node)]
         return _carried_over(found, node)
@@ -322,6 +326,16 @@ def _duplicated(step: Step, message: InFlight, costs: tuple[int, ...]) -> Step:
         costs=(*outcome.costs, *costs),
     )
     return replace(step, outcome=copied)
+
+
+def _unreachable(node: Node, receiver: int, message: InFlight) -> Step:
+    """``message`` goes to an address at which ``receiver`` does not listen: the sender's own network client
+    reports that the connection failed, and the receiver does nothing.
+    """
+    refusal = refusal_of(cast(Request, message.payload), ErrorCode.BROKER_NOT_AVAILABLE)
+    answer = InFlight(receiver, message.source, refusal)
+    action = Action("not reached", receiver, f"by {type(message.payload).__name__} from {message.source}")
+    return Step(Outcome(action, node, sends=(answer,) if message.answerable else ()), None, 0)
 
 
 def _carried_over(steps: list[Step], node: Node) -> list[Step]:

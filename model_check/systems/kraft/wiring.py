@@ -10,6 +10,7 @@ from kraftcheck.reference.events import Event, Timer
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.voters import Endpoint
 from kraftcheck.systems.kraft.administration import AdminStep
 from kraftcheck.systems.kraft.membership import Origin
 from kraftcheck.systems.kraft.scenario import Admin, EnvironmentChoice, NetworkChoice
@@ -34,7 +35,9 @@ class Wiring:
     are taken; addable: the ids of the replicas that may be added to the voter set; targets: those of the
     AlterQuorum requests (KIP-595), in the order of the admin client's steps, ``None`` where voters do not
     change that way; ignored_exits: findings whose exits of a process are not judged; the process restarts;
-    listener: receives every question to the reference.
+    listener: receives every question to the reference; listening: where each replica listens in the
+    beginning, as the configurations of the others have it; misadvertised: the replicas that advertise another
+    address.
     """
 
     choice: EnvironmentChoice = EnvironmentChoice()
@@ -53,6 +56,12 @@ class Wiring:
     targets: tuple[tuple[int, ...] | None, ...] | None = None
     ignored_exits: tuple[str, ...] = ()
     listener: Listener | None = None
+    listening: Mapping[int, tuple[Endpoint, ...]] = field(default_factory=dict)
+    misadvertised: frozenset[int] = frozenset()
+
+    def listens_at(self, replica: Replica) -> tuple[Endpoint, ...]:
+        """Where ``replica`` listens now, which it may advertise otherwise."""
+        return self.listening[replica.id] if replica.id in self.misadvertised else replica.endpoints
 
     def price(self, budget: str) -> tuple[int, ...] | None:
         """The budgets that one use of ``budget`` spends; ``None`` where there is no such budget."""

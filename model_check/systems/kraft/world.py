@@ -29,8 +29,8 @@ from kraftcheck.reference.messages import (
     VoteResponse,
 )
 from kraftcheck.reference.replica import AddingVoter, Leader, Replica
-from kraftcheck.reference.voters import ReplicaKey
-from kraftcheck.systems.kraft import assignments, membership, reductions
+from kraftcheck.reference.voters import Endpoint, ReplicaKey
+from kraftcheck.systems.kraft import addresses, assignments, membership, reductions
 from kraftcheck.systems.kraft.labels import (
     Acknowledged,
     Altered,
@@ -84,7 +84,7 @@ class World:
     ``origin`` is the voter set that the process knows apart from its log, ``leader_epoch`` the epoch that the
     replica leads by now, ``assignment`` the offset of the assignment of voters that it takes to be effective
     (KIP-595). The replica was as ``before`` when ``event`` began, and is as ``after`` at the end; of a start
-    they are ``None``.
+    they are ``None``. ``sender`` is the replica at the end of an event or a start.
     """
 
     wiring: Wiring
@@ -99,6 +99,7 @@ class World:
     before: Replica | None = None
     event: Event | None = None
     after: Replica | None = None
+    sender: Replica | None = None
 
     def copy(self) -> World:
         """The world as it is now; later effects do not change the result."""
@@ -168,6 +169,14 @@ class World:
             self.labels.append(Voted(self.replica_id, request.epoch, request.candidate))
         if (self.replica_id, effect.to) in self.wiring.cut:
             return
+        if self._lacks_endpoints(effect.to):
+            older = addresses.WITHOUT_ENDPOINTS[type(request)]
+            sending = versions.send(request, older)
+            if sending.version is None:
+                assert sending.answer is not None
+                self.sends.append(InFlight(effect.to, self.replica_id, sending.answer))
+                return
+            request = versions.at_version(request, sending.version) or request
         if isinstance(request, VoteRequest) and effect.to in self.wiring.network.no_pre_vote:
             sending = versions.send(request, _VOTE_WITHOUT_PRE_VOTE)
             if sending.answer is not None and self.replica_id not in self.wiring.flag_ignored:
@@ -180,7 +189,18 @@ class World:
         elif isinstance(request, FetchRequest) and request.max_wait_ms == 0:
             # A request that does not wait is answered at once, with any high watermark.
             request = replace(request, high_watermark=None)
-        self.sends.append(InFlight(self.replica_id, effect.to, request))
+        self.sends.append(InFlight(self.replica_id, effect.to, request, address=self._address(effect)))
+
+    def _address(self, effect: effects.Send) -> Endpoint | None:
+        if self.wiring.network.addresses == "ignored" or self.sender is None:
+            return None
+        configured = self.wiring.listening.get(effect.to, ())
+        return addresses.known_to(self.sender, effect.to, effect.request, configured)
+
+    def _lacks_endpoints(self, peer: int) -> bool:
+        """Whether messages to and from ``peer`` have versions without endpoints."""
+        old = self.wiring.network.without_endpoints
+        return bool(old) and (peer in old or self.replica_id in old)
 
     def _reply(self, effect: effects.Reply) -> None:
         response = effect.response
@@ -193,6 +213,9 @@ class World:
         granted = isinstance(response, VoteResponse) and response.granted
         if isinstance(asked, VoteRequest) and not asked.pre_vote and granted:
             self.labels.append(Voted(self.replica_id, asked.epoch, asked.candidate))
+        if asked is not None and self._lacks_endpoints(effect.to):
+            older = addresses.WITHOUT_ENDPOINTS[type(asked)]
+            response = response if older is None else versions.at_version(response, older[1]) or response
         if self.wiring.idle_left_out and self.event is not None:
             again = reductions.asked_again(self.event, self.replica_id, response)
             if again is not None:
@@ -258,6 +281,7 @@ def before_step(wiring: Wiring, replica: Replica, disk: Disk, event: Event, exec
         before=replica,
         event=event,
         after=execution.replica,
+        sender=execution.replica,
     )
 
 
