@@ -10,6 +10,7 @@ from pathlib import Path
 #: Parsers, and groups of options that exclude each other.
 Adding = argparse.ArgumentParser | argparse._MutuallyExclusiveGroup
 MAX_THREADS = 256
+MAX_SECONDS = 3600.0
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -27,6 +28,13 @@ def positive(text: str) -> int:
     if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a whole number greater than 0, not '{text[:40]}'")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """The seconds that an answer may take."""
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 0 < float(text) <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"expected seconds, more than 0 and up to 3600, not '{text[:40]}'")
+    return float(text)
 
 
 def thread_count(text: str) -> int:

@@ -17,7 +17,7 @@ from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
-from kraftcheck.support.arguments import whole_number
+from kraftcheck.support.arguments import seconds, whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import (
@@ -44,8 +44,6 @@ Exit status: 0 no difference, 1 a difference, 2 the adapter or something else
 does not work, 3 the limit came first, nothing could be compared, or the run
 was interrupted.
 """
-
-MAX_TIMEOUT = 3600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
     )
     parser.add_argument(
-        "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
+        "--timeout", type=seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
     )
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
@@ -186,9 +184,3 @@ def _write_trace(path: Path, report: Report) -> None:
     trace = files.behaviour(driven.sequence, driven.failed.question.position)
     text = files.dumps(shortened.sequence) if trace is None else json_form.dumps(trace)
     write_atomically(path, text)
-
-
-def _seconds(text: str) -> float:
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 0 < float(text) <= MAX_TIMEOUT:
-        raise argparse.ArgumentTypeError(f"expected seconds, more than 0 and up to 3600, not '{text[:40]}'")
-    return float(text)

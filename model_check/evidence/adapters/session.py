@@ -156,18 +156,20 @@ class Session:
             return None
         return f"from a step of the kind '{kind}' to the next start"
 
-    def _ask(self, sequence: DriveSequence, question: Question, correlations: Correlations) -> Answer:
+    def ask(self, asked: Json, place: str) -> Answer:
+        """The answer to a question, which gets the next id. Raises AdapterError, which names the place."""
         self.steps += 1
+        try:
+            return read_answer(self._process.exchange(json.dumps({"id": self.steps, **asked})), self.steps)
+        except AdapterError as error:
+            raise error.placed(place) from None
+
+    def _ask(self, sequence: DriveSequence, question: Question, correlations: Correlations) -> Answer:
         asked = wire.encode_question(question, sequence.identity, sequence.protocol)
         if isinstance(question.event, ResponseReceived):
             own = question.event.correlation
             asked["correlationId"] = STALE if own in (None, STALE) else correlations.get(own)
-        try:
-            line = self._process.exchange(json.dumps({"id": self.steps, **asked}))
-            return read_answer(line, self.steps)
-        except AdapterError as error:
-            step = f"step {question.position + 1} of {sequence.name} ({asked['type']})"
-            raise error.placed(f"in {step}") from None
+        return self.ask(asked, f"in step {question.position + 1} of {sequence.name} ({asked['type']})")
 
     def _judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
         """Compare the answer with the outcome of the reference, and count the rules that it shows."""
