@@ -37,7 +37,7 @@ SAY_IF_NO_NODE := command -v node >/dev/null || { \
   echo "NOT RUN: the consumers of tests/vectors in JavaScript (they need Node.js). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded nightly bench clean
+.PHONY: help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded kafka nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -114,6 +114,11 @@ java:
 
 recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder that KRAFTCHECK_RUNS names
 	$(RUN) pytest -rs --numprocesses=auto --dist=worksteal -m "not nightly" tests/recorded
+
+kafka: $(INSTALLED) ## drive Apache Kafka, a release or a source tree: make kafka KAFKA=PATH [JARS=FOLDER]
+	@[ -n "$(KAFKA)" ] || { echo "make: say which Kafka: make kafka KAFKA=PATH [JARS=FOLDER]" >&2; exit 2; }
+	KRAFTCHECK_KAFKA="$(KAFKA)" KRAFTCHECK_KAFKA_JARS="$(JARS)" $(RUN) pytest -rs --numprocesses=0 tests/evidence/kafka
+	$(KRAFTCHECK) drive --kafka "$(KAFKA)" $(if $(JARS),--jars "$(JARS)") --keep-going
 
 pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	EXECUTED_BY_TESTS=model_check/checking/coverage/executed_by_tests.json $(PYTEST) --numprocesses=0 tests/reference

@@ -6,7 +6,7 @@ KafkaRaftClient.handleBeginQuorumEpochRequest, handleBeginQuorumEpochResponse.
 
 from __future__ import annotations
 
-from kraftcheck.reference import epochs, voter_assignments
+from kraftcheck.reference import epochs, voter_assignments, voter_changes
 from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.fatal import FatalReason
@@ -80,6 +80,7 @@ def acknowledge(work: Work, role: Leader, voter: int) -> None:
 def request_to(work: Work, voter: int) -> BeginQuorumEpochRequest:
     """The announcement for one voter."""
     replica = work.replica
+    voter_changes.require_endpoint(work, voter)
     return BeginQuorumEpochRequest(
         epoch=replica.epoch,
         leader=replica.id,

@@ -11,7 +11,6 @@ from kraftcheck.reference import divergence, epochs, progress, snapshots, voter_
 from kraftcheck.reference import log as logs
 from kraftcheck.reference import parked as parked_fetches
 from kraftcheck.reference.effects import (
-    AppendBatch,
     ArmTimer,
     Duration,
     Fatal,
@@ -84,7 +83,8 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
     if needed is not None:
         return _response(work, snapshot=needed)
     if not logs.is_valid_position(log, request.offset, request.last_epoch):
-        diverging = logs.end_offset_for_epoch(log, request.last_epoch)
+        checkpoint = work.replica.has_checkpoint
+        diverging = logs.end_offset_for_epoch(log, request.last_epoch, checkpoint=checkpoint)
         return divergence.answer(work, _response(work, diverging=diverging))
     if request.offset == 0:
         work.by("FETCH-11")
@@ -107,7 +107,8 @@ def _needed_snapshot(work: Work, request: FetchRequest) -> logs.SnapshotId | Non
     if request.offset == 0:
         work.by("FETCH-13")
         return log.snapshots[-1].id
-    if logs.needs_snapshot(log, request.offset, request.last_epoch):
+    checkpoint = work.replica.has_checkpoint
+    if logs.needs_snapshot(log, request.offset, request.last_epoch, checkpoint=checkpoint):
         work.by("FETCH-12")
         return log.snapshots[-1].id
     return None
@@ -223,7 +224,7 @@ def _truncate(work: Work, diverging: logs.EpochEnd) -> None:
         )
     work.by("FETCH-25")
     work.emit(Truncate(offset))
-    shorter = logs.truncate(log, offset)
+    shorter = logs.truncate(log, offset, read_again=work.reads_again)
     if shorter.voter_sets != log.voter_sets:
         work.by("VSET-5")
     work.update(log=shorter)
@@ -239,8 +240,7 @@ def _append(work: Work, batches: tuple[logs.Batch, ...]) -> None:
             break
         if batch.base_offset != work.replica.log.end_offset:
             raise work.exit(Fatal(FatalReason.BATCH_BEHIND_GAP, offset=batch.base_offset))
-        work.emit(AppendBatch(batch))
-        work.update(log=logs.append(work.replica.log, batch))
+        work.append(batch)
     if work.replica.voters_offset != known:
         work.by("VSET-2", "VSET-4", "VSET-12")
     if work.replica.is_voter or work.replica.can_become_voter:

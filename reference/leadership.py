@@ -6,8 +6,7 @@ Source: KIP-595 (leader); Kafka: KafkaRaftClient.append, flushLeaderLog, resign,
 from __future__ import annotations
 
 from kraftcheck.reference import fetch, progress
-from kraftcheck.reference import log as logs
-from kraftcheck.reference.effects import AppendAccepted, AppendBatch, ArmTimer, CallFailed, Duration, Flush
+from kraftcheck.reference.effects import AppendAccepted, ArmTimer, CallFailed, Duration, Flush
 from kraftcheck.reference.events import Append, Resign, Timer
 from kraftcheck.reference.fatal import RefusalReason
 from kraftcheck.reference.log import Batch, Value
@@ -23,14 +22,27 @@ def accept_append(work: Work, event: Append) -> None:
         work.emit(CallFailed(RefusalReason.NOT_LEADER))
         return
     work.by("LOG-1", "LOG-6")
-    if not role.pending:
+    joins = is_lingering(role)
+    if not joins:
         work.emit(ArmTimer(Timer.LINGER, Duration.LINGER))
     values = tuple(Value(value) for value in event.values)
-    joins = bool(role.pending) and isinstance(role.pending[-1][0], Value)
     pending = (*role.pending[:-1], role.pending[-1] + values) if joins else (*role.pending, values)
     work.update_role(pending=pending)
     offset = work.replica.log.end_offset + sum(len(records) for records in pending)
     work.emit(AppendAccepted(offset - 1))
+
+
+def is_lingering(role: Leader) -> bool:
+    """Whether records of the state machine wait for more; a queued control batch ends such a wait."""
+    return bool(role.pending) and isinstance(role.pending[-1][0], Value)
+
+
+def drainable(role: Leader, *, has_lingered: bool) -> int:
+    """The number of queued batches that reach the log now: all up to the last control batch, or, once the
+    linger time is over and no control batch is queued, all.
+    """
+    control = [number for number, records in enumerate(role.pending, 1) if not isinstance(records[0], Value)]
+    return control[-1] if control else len(role.pending) if has_lingered else 0
 
 
 def request_resignation(work: Work, event: Resign) -> None:
@@ -48,16 +60,16 @@ def request_resignation(work: Work, event: Resign) -> None:
         work.update_role(resign_requested=True)
 
 
-def append_pending(work: Work) -> None:
-    """Append what is queued, count the own copy, answer fetches that waited for it, and flush."""
+def append_pending(work: Work, count: int) -> None:
+    """Append the first ``count`` queued batches, count the own copy, answer fetches that waited for it, and
+    flush.
+    """
     role = work.replica.role
     assert isinstance(role, Leader)
     work.by("LOG-1", "LOG-5")
-    for records in role.pending:
-        batch = Batch(work.replica.log.end_offset, work.replica.epoch, records)
-        work.emit(AppendBatch(batch))
-        work.update(log=logs.append(work.replica.log, batch))
-    work.update_role(pending=())
+    for records in role.pending[:count]:
+        work.append(Batch(work.replica.log.end_offset, work.replica.epoch, records))
+    work.update_role(pending=role.pending[count:])
     progress.count_own_log(work)
     if progress.advance_high_watermark(work):
         fetch.high_watermark_moved(work)

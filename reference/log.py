@@ -116,6 +116,10 @@ class SnapshotId(Unbounded):
         return self.epoch, self.end_offset
 
 
+#: The snapshot in which formatting leaves the first voter set; it is no part of a log.
+BOOTSTRAP_CHECKPOINT = SnapshotId(0, 0)
+
+
 class Snapshot(Frozen):
     """The committed state up to an offset: what the control records before it say, and the application's.
 
@@ -134,7 +138,9 @@ class Log(Frozen):
     """A log. ``epoch_starts`` may end with an epoch of which no record has been appended yet (the leader's
     own); ``voter_sets``, ``kraft_versions`` and ``assignments`` list the control records by offset, committed
     or not. They are more than the other fields say: of what a snapshot stands for, a process that has read
-    the records knows where they were, and one that has loaded the snapshot does not.
+    the records knows where they were, and one that has loaded the snapshot does not. A process that reads
+    control records once per offset has read them up to ``read_to`` before the log was truncated; 0: no
+    further than the log goes.
 
     Records before ``start_offset`` have been deleted: a snapshot stands for them. ``snapshots`` are those
     that are kept, the newest last; the bootstrap checkpoint 0-0 is none of them.
@@ -147,6 +153,7 @@ class Log(Frozen):
     start_offset: LogStart = 0
     snapshots: InSequence[Snapshot] = ()
     assignments: InSequence[tuple[ControlOffset, VoterAssignment]] = ()
+    read_to: EndOffset = 0
 
     @property
     def end_offset(self) -> int:
@@ -188,25 +195,44 @@ def log_of(batches: tuple[Batch, ...], start_offset: int = 0, snapshots: tuple[S
     return log
 
 
+def has_control_effect(batch: Batch) -> bool:
+    """Whether a record of ``batch`` is a voter set or a kraft.version."""
+    return any(isinstance(record, Voters | KRaftVersion) for record in batch.records)
+
+
+def passes_over(log: Log, batch: Batch) -> bool:
+    """Whether the control records of ``batch`` have no effect: it ends where they have been read already.
+
+    Of a batch that reaches further, all records are read (KRaftControlRecordStateMachine.maybeLoadLog).
+    """
+    return batch.end_offset <= log.read_to
+
+
 def append(log: Log, batch: Batch) -> Log:
-    """``log`` with ``batch`` at its end. Control records take effect at once, committed or not."""
+    """``log`` with ``batch`` at its end. Control records take effect at once, committed or not, unless
+    they are passed over.
+    """
     starts = log.epoch_starts
     if batch.epoch > (starts[-1].epoch if starts else 0):
         starts = _with_start(log, EpochStart(batch.epoch, batch.base_offset))
     voter_sets, kraft_versions, assignments = log.voter_sets, log.kraft_versions, log.assignments
+    read = not passes_over(log, batch)
     for offset, record in enumerate(batch.records, batch.base_offset):
         if voter_sets and offset <= voter_sets[-1][0]:
             continue
-        if isinstance(record, Voters):
+        if isinstance(record, Voters) and read:
             voter_sets = (*voter_sets, (offset, record.voters))
-        elif isinstance(record, KRaftVersion):
+        elif isinstance(record, KRaftVersion) and read:
             kraft_versions = (*kraft_versions, (offset, record.version))
         elif isinstance(record, VoterAssignment):
             assignments = (*assignments, (offset, record))
     batches = (*log.batches, batch)
-    if not log.snapshots and not assignments:
+    if not log.snapshots and not assignments and not log.read_to:
         return Log(batches, starts, voter_sets, kraft_versions)
-    return Log(batches, starts, voter_sets, kraft_versions, log.start_offset, log.snapshots, assignments)
+    read_to = log.read_to if batch.end_offset < log.read_to else 0
+    return Log(
+        batches, starts, voter_sets, kraft_versions, log.start_offset, log.snapshots, assignments, read_to
+    )
 
 
 def start_epoch(log: Log, epoch: int) -> Log:
@@ -223,8 +249,11 @@ def _with_start(log: Log, start: EpochStart) -> tuple[EpochStart, ...]:
     return (*(known for known in log.epoch_starts if known.offset < start.offset), start)
 
 
-def truncate(log: Log, offset: int) -> Log:
-    """``log`` without the batches and epochs that reach or start beyond ``offset``."""
+def truncate(log: Log, offset: int, *, read_again: bool = True) -> Log:
+    """``log`` without the batches and epochs that reach or start beyond ``offset``.
+
+    ``read_again``: whether the control records that take the place of the truncated ones are read.
+    """
     batches = log.batches
     while batches and batches[-1].end_offset > offset:
         batches = batches[:-1]
@@ -236,7 +265,14 @@ def truncate(log: Log, offset: int) -> Log:
         log.start_offset,
         log.snapshots,
         tuple(entry for entry in log.assignments if entry[0] < offset),
+        0 if read_again else _read_beyond(log, offset),
     )
+
+
+def _read_beyond(log: Log, offset: int) -> int:
+    """How far the control records of ``log`` have been read; 0: not beyond ``offset``."""
+    read = log.read_to or log.end_offset
+    return read if read > offset else 0
 
 
 # Snapshots.
@@ -285,6 +321,24 @@ def reset_to(snapshot: Snapshot) -> Log:
     return log_of((), snapshot.id.end_offset, (snapshot,))
 
 
+def loaded(log: Log, snapshot: Snapshot, *, read_again: bool) -> Log:
+    """The log of a replica that has loaded ``snapshot`` in the place of ``log``.
+
+    Without ``read_again`` it reads voter set and kraft.version from the snapshot only if it has not read the
+    control records of ``log`` that far (KRaftControlRecordStateMachine.maybeLoadSnapshot). Otherwise those of
+    ``log`` stay, although their records are gone.
+    """
+    replaced, end = reset_to(snapshot), snapshot.id.end_offset
+    if read_again or (log.read_to or log.end_offset) < end:
+        return replaced
+    return replace(
+        replaced,
+        voter_sets=log.voter_sets,
+        kraft_versions=log.kraft_versions,
+        read_to=_read_beyond(log, end),
+    )
+
+
 def or_newest_snapshot(log: Log) -> Log:
     """``log`` as a process finds it: what it has lost below its newest snapshot, it takes from there."""
     if not log.snapshots:
@@ -294,31 +348,49 @@ def or_newest_snapshot(log: Log) -> Log:
     return reset_to(newest) if ahead else log
 
 
-def needs_snapshot(log: Log, offset: int, epoch: int) -> bool:
-    """Whether the start of ``log`` is beyond what a fetcher that ends like this can be given records for."""
-    if not log.snapshots or (log.start_offset == 0 and offset == 0):
+def _earliest_snapshot(log: Log, *, checkpoint: bool) -> SnapshotId | None:
+    """The earliest snapshot that is kept. The bootstrap checkpoint, where there is one, counts as a snapshot
+    until the records at its end are deleted.
+    """
+    if checkpoint and log.start_offset == 0:
+        return BOOTSTRAP_CHECKPOINT
+    return log.snapshots[0].id if log.snapshots else None
+
+
+def needs_snapshot(log: Log, offset: int, epoch: int, *, checkpoint: bool = False) -> bool:
+    """Whether the start of ``log`` is beyond what a fetcher that ends like this can be given records for.
+
+    checkpoint: whether the replica has the bootstrap checkpoint.
+    """
+    earliest = _earliest_snapshot(log, checkpoint=checkpoint)
+    if earliest is None or (log.start_offset == 0 and offset == 0):
         return False
-    earliest = log.snapshots[0].id
     at_start = offset == log.start_offset and epoch != earliest.epoch
     return offset < log.start_offset or at_start or epoch < earliest.epoch
 
 
-def end_offset_for_epoch(log: Log, epoch: int) -> EpochEnd:
+def end_offset_for_epoch(log: Log, epoch: int, *, checkpoint: bool = False) -> EpochEnd:
     """The largest epoch of ``log`` that is not larger than ``epoch``, and where it ends.
 
-    If all epochs of its records are larger, that is the epoch of the earliest snapshot where the records
-    begin with its end, and else ``epoch`` itself; it ends where they begin.
+    If all epochs of its records are larger, that is ``epoch`` itself; it ends where they begin. Where
+    ``epoch`` ends with the earliest snapshot, its epoch is that of the snapshot. checkpoint: whether the
+    replica has the bootstrap checkpoint.
 
     Source: KafkaRaftLog.endOffsetForEpoch, LeaderEpochFileCache.endOffsetFor.
     """
+    end = _end_of(log, epoch)
+    earliest = _earliest_snapshot(log, checkpoint=checkpoint)
+    if earliest is not None and end == EpochEnd(epoch, earliest.end_offset):
+        return EpochEnd(earliest.epoch, earliest.end_offset)
+    return end
+
+
+def _end_of(log: Log, epoch: int) -> EpochEnd:
+    """As :func:`end_offset_for_epoch`, by the epochs of the records alone."""
     lower_bound = epoch
     for start in log.epoch_starts:
         if start.epoch > epoch:
-            end = EpochEnd(lower_bound, start.offset)
-            earliest = log.snapshots[0].id if log.snapshots else None
-            if earliest is not None and end == EpochEnd(epoch, earliest.end_offset):
-                return EpochEnd(earliest.epoch, earliest.end_offset)
-            return end
+            return EpochEnd(lower_bound, start.offset)
         lower_bound = start.epoch
     return EpochEnd(log.last_epoch, log.end_offset)
 

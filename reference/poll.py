@@ -22,9 +22,9 @@ from kraftcheck.reference import (
     voter_assignments,
     voter_changes,
 )
-from kraftcheck.reference.effects import ArmTimer, Duration, Stop
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Stop
 from kraftcheck.reference.events import Poll, Timer
-from kraftcheck.reference.log import Value
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.messages import Request
 from kraftcheck.reference.protocol import BeginQuorumEpochResend, StateMachine, VoterChanges
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Resigned, Unattached
@@ -111,9 +111,9 @@ def _poll_leader(work: Work, event: Poll) -> None:
     voter_assignments.proceed(work)
     role = work.replica.role
     assert isinstance(role, Leader)
-    has_control_records = any(not isinstance(records[0], Value) for records in role.pending)
-    if role.pending and (has_control_records or Timer.LINGER in event.expired):
-        leadership.append_pending(work)
+    count = leadership.drainable(role, has_lingered=Timer.LINGER in event.expired)
+    if count:
+        leadership.append_pending(work, count)
     if Timer.BEGIN_QUORUM_EPOCH in event.expired:
         _announce(work, event)
 
@@ -156,15 +156,16 @@ def _poll_follower(work: Work, event: Poll) -> None:
         work.by("TIMER-5", "DEF-1")
     leader = replica.quorum_state.leader
     assert leader is not None
+    if not voter_changes.has_default_listener(replica.leader_endpoints):
+        raise work.exit(Fatal(FatalReason.LEADER_WITHOUT_ENDPOINTS, replica=leader), "BEGIN-10")
     if Timer.UPDATE_VOTER in event.expired and _settles_membership(work, leader):
         return
     if any(connection.awaiting for connection in replica.connections):
         return
     role = replica.role
     assert isinstance(role, Follower)
-    if role.fetching_snapshot is not None:
-        if work.connection(leader) is None:
-            work.send(leader, snapshots.request_of(work, role.fetching_snapshot))
+    if role.fetching_snapshot is not None and work.connection(leader) is None:
+        work.send(leader, snapshots.request_of(work, role.fetching_snapshot))
         return
     work.by("FETCH-33", "FETCH-21")
     if work.connection(leader) is None:
@@ -218,6 +219,9 @@ def _discovery_request(work: Work) -> Request:
 
 
 def _poll_resigned(work: Work, role: Resigned, event: Poll) -> None:
+    for voter in work.replica.voters.ids:
+        if voter in role.unacknowledged:
+            voter_changes.require_endpoint(work, voter)
     for voter in role.unacknowledged:
         if work.connection(voter) is None:
             work.by("END-1", "END-2", "END-4", "RESIGN-3")

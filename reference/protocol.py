@@ -85,6 +85,13 @@ class CandidateRestart(Enum):
     WITHOUT_LEADER = "without-leader"
 
 
+class ControlRecords(Enum):
+    """Whether control records are read once per offset, or also where they replace truncated ones."""
+
+    ONCE = "once"
+    READ_AGAIN = "read-again"
+
+
 class VoterMembership(Enum):
     """Whether Vote, BeginQuorumEpoch and EndQuorumEpoch are refused between non-voters (KIP-595 era)."""
 
@@ -177,6 +184,7 @@ class Protocol(Frozen):
     receiver_key_check: ReceiverKeyCheck = ReceiverKeyCheck.AFTER_EPOCH
     begin_quorum_epoch_resend: BeginQuorumEpochResend = BeginQuorumEpochResend.SILENT_VOTERS
     candidate_restart: CandidateRestart = CandidateRestart.OWN_VOTE
+    control_records: ControlRecords = ControlRecords.ONCE
     voter_membership: VoterMembership = VoterMembership.OFF
     caught_up: CaughtUp = CaughtUp.AT_END
     quorum_description: QuorumDescription = QuorumDescription.KAFKA
@@ -210,6 +218,7 @@ KIP996 = Protocol(
     prospective_leader=ProspectiveLeader.ANY,
     begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
+    control_records=ControlRecords.READ_AGAIN,
     caught_up=CaughtUp.BEYOND_END,
     quorum_description=QuorumDescription.DOCUMENTS,
 )
@@ -221,6 +230,7 @@ KIP853 = Protocol(
     candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF,
     begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
+    control_records=ControlRecords.READ_AGAIN,
     caught_up=CaughtUp.BEYOND_END,
     quorum_description=QuorumDescription.DOCUMENTS,
 )
@@ -238,6 +248,7 @@ KIP595 = Protocol(
     cluster_id=ClusterId.REQUIRED,
     candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
+    control_records=ControlRecords.READ_AGAIN,
     quorum_description=QuorumDescription.DOCUMENTS,
 )
 

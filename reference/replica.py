@@ -133,13 +133,7 @@ class RemovingVoter(Frozen):
     offset: ControlOffset
 
 
-class UpdatingVoter(Frozen):
-    """An UpdateRaftVoter request, answered already: the voter set with the new entry is at ``offset``."""
-
-    offset: ControlOffset
-
-
-VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
+VoterChange = AddingVoter | RemovingVoter
 
 
 class AlteringQuorum(Frozen):
@@ -270,6 +264,11 @@ class Replica(Frozen):
     def own_entry(self) -> Voter:
         """The entry that this replica wants to have in the voter set."""
         return Voter(self.key, self.endpoints, 0, self.max_kraft_version)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether formatting has left the first voter set in a checkpoint 0-0; a joining replica has none."""
+        return self.bootstrap_kraft_version >= 1
 
     @property
     def leader_endpoints(self) -> tuple[Endpoint, ...]:

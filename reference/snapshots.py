@@ -22,14 +22,14 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import CreateSnapshot, Timer
 from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import Snapshot, SnapshotId
+from kraftcheck.reference.log import BOOTSTRAP_CHECKPOINT, Snapshot, SnapshotId
 from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from kraftcheck.reference.replica import Follower, PartialSnapshot, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.reference.work import Work
 
-#: The snapshot in which formatting leaves the first voter set; it is no part of a log.
-BOOTSTRAP_CHECKPOINT = SnapshotId(0, 0)
+#: The snapshot id of an answer without a snapshot.
+_NO_SNAPSHOT = SnapshotId(0, 0)
 
 # The state machine's side.
 
@@ -49,7 +49,7 @@ def create(work: Work, event: CreateSnapshot) -> None:
         work.by("ALTER-16")
         work.emit(CallFailed(RefusalReason.SNAPSHOT_OF_ASSIGNMENTS))
         return
-    if not _is_at_boundary(log, end) or not _is_known_position(log, end, epoch):
+    if not _is_at_boundary(log, end) or not _is_known_position(work.replica, end, epoch):
         work.emit(CallFailed(RefusalReason.SNAPSHOT_OFF_BATCHES))
         return
     if any(known.id == event.id for known in log.snapshots):
@@ -65,8 +65,10 @@ def create(work: Work, event: CreateSnapshot) -> None:
         work.update(log=logs.delete_before(work.replica.log, end))
 
 
-def _is_known_position(log: logs.Log, offset: int, epoch: int) -> bool:
-    return not logs.needs_snapshot(log, offset, epoch) and logs.is_valid_position(log, offset, epoch)
+def _is_known_position(replica: Replica, offset: int, epoch: int) -> bool:
+    log, checkpoint = replica.log, replica.has_checkpoint
+    is_before = logs.needs_snapshot(log, offset, epoch, checkpoint=checkpoint)
+    return not is_before and logs.is_valid_position(log, offset, epoch)
 
 
 def _is_at_boundary(log: logs.Log, offset: int) -> bool:
@@ -91,29 +93,30 @@ def handle_request(work: Work, request: FetchSnapshotRequest) -> FetchSnapshotRe
     # validate, epoch
     error = epochs.envelope_error(work, request)
     if error is ErrorCode.INVALID_REQUEST:
-        return _response(work, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return _response(work, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if error is not ErrorCode.NONE:
         return FetchSnapshotResponse(work.replica.epoch, error=error)
     error = epochs.leader_request_error(work, request.epoch)
     if error is not ErrorCode.NONE:
         work.by("SNAP-4")
-        return _response(work, request, error)
+        return _response(work, error)
     # decide
     found = next((known for known in work.replica.log.snapshots if known.id == request.snapshot), None)
     if found is None:
         work.by("SNAP-5")
         if request.snapshot == BOOTSTRAP_CHECKPOINT:
             work.by("BOOT-10")
-        return _response(work, request, ErrorCode.SNAPSHOT_NOT_FOUND)
+        return _response(work, ErrorCode.SNAPSHOT_NOT_FOUND)
     if not 0 <= request.position < found.size:
         work.by("SNAP-6")
-        return _response(work, request, ErrorCode.POSITION_OUT_OF_RANGE)
+        return _response(work, ErrorCode.POSITION_OUT_OF_RANGE)
     # effects
     work.by("SNAP-7")
     progress.count_contact(work, request.replica)
     length = min(max(request.max_bytes, 0), found.size - request.position)
     return replace(
-        _response(work, request, ErrorCode.NONE),
+        _response(work, ErrorCode.NONE),
+        snapshot=request.snapshot,
         size=found.size,
         position=request.position,
         length=length,
@@ -121,12 +124,13 @@ def handle_request(work: Work, request: FetchSnapshotRequest) -> FetchSnapshotRe
     )
 
 
-def _response(work: Work, request: FetchSnapshotRequest, error: ErrorCode) -> FetchSnapshotResponse:
+def _response(work: Work, error: ErrorCode) -> FetchSnapshotResponse:
+    """An answer without bytes. Its snapshot id is the default of the message, whatever was asked for."""
     replica = work.replica
     return FetchSnapshotResponse(
         epoch=replica.epoch,
         leader=replica.quorum_state.leader,
-        snapshot=request.snapshot,
+        snapshot=_NO_SNAPSHOT,
         leader_endpoints=replica.leader_endpoints,
         partition_error=error,
     )
@@ -196,8 +200,9 @@ def _load(work: Work, response: FetchSnapshotResponse) -> None:
     end, epoch = snapshot.id.end_offset, snapshot.id.epoch
     if (epoch, end) <= (log.last_epoch, log.end_offset):
         raise work.exit(Fatal(FatalReason.SNAPSHOT_OLDER_THAN_LOG, snapshot=snapshot.id), "SNAP-9")
-    work.by("SNAP-9", "VSET-6")
+    longer = logs.loaded(log, snapshot, read_again=work.reads_again)
+    work.by("SNAP-9", "VSET-6" if longer == logs.reset_to(snapshot) else "VSET-14")
     work.emit(LoadSnapshot(snapshot))
-    work.update(log=logs.reset_to(snapshot), high_watermark=end)
+    work.update(log=longer, high_watermark=end)
     work.update_role(fetching_snapshot=None)
     work.emit(HighWatermark(end))

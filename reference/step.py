@@ -104,8 +104,11 @@ def _time_out(work: Work, node: int) -> None:
 
 
 def _end_back_off(work: Work, event: events.BackoffExpired) -> None:
+    """The node may be sent another request, unless it owes an answer (Kafka: RequestManager.isReady)."""
     work.by("TIMER-7")
-    work.connection_ready(event.node)
+    connection = work.connection(event.node)
+    if connection is not None and not connection.awaiting:
+        work.connection_ready(event.node)
 
 
 def _shut_down(work: Work, event: events.Shutdown) -> None:

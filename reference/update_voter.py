@@ -11,7 +11,7 @@ from kraftcheck.reference.effects import ArmTimer, Duration
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
-from kraftcheck.reference.replica import Follower, Leader, Replica, UpdatingVoter
+from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import Voter
 from kraftcheck.reference.work import Work
 
@@ -64,8 +64,7 @@ def _append(work: Work, entry: Voter) -> ErrorCode:
         work.by("UPDATE-5")
         return ErrorCode.VOTER_NOT_FOUND
     work.by("UPDATE-6", "UPDATE-8")
-    offset = voter_changes.append_voter_set(work, voters.with_entry(entry))
-    voter_changes.begin(work, UpdatingVoter(offset))
+    voter_changes.append_voter_set(work, voters.with_entry(entry))
     return ErrorCode.NONE
 
 

@@ -6,10 +6,8 @@ KafkaRaftClient.handleVoteRequest, handleVoteResponse, QuorumState.canGrantVote,
 
 from __future__ import annotations
 
-from kraftcheck.reference import elections, epochs, transitions
-from kraftcheck.reference.effects import Fatal
+from kraftcheck.reference import elections, epochs, transitions, voter_changes
 from kraftcheck.reference.errors import ErrorCode
-from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import is_up_to_date
 from kraftcheck.reference.messages import VoteRequest, VoteResponse
 from kraftcheck.reference.protocol import FollowerPreVote, FollowerVote, PreVoteCompatibility
@@ -186,8 +184,7 @@ def _peer_lacks_pre_vote(work: Work, response: VoteResponse) -> bool:
 def request_to(work: Work, voter: int, *, pre_vote: bool) -> VoteRequest:
     """The request that a Prospective or Candidate sends to one voter."""
     replica = work.replica
-    if replica.voters.find(voter) is None:
-        raise work.exit(Fatal(FatalReason.VOTER_WITHOUT_ENDPOINT, replica=voter))
+    voter_changes.require_endpoint(work, voter)
     return VoteRequest(
         epoch=replica.epoch,
         candidate=replica.key,

@@ -6,12 +6,13 @@ resetAddVoterHandlerState, AddVoterHandler, RemoveVoterHandler and UpdateVoterHa
 
 from __future__ import annotations
 
-from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import Record, Voters
 from kraftcheck.reference.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
-from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, UpdatingVoter, VoterChange
+from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, VoterChange
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
 from kraftcheck.reference.work import Work
 
@@ -27,6 +28,12 @@ def is_complete(key: ReplicaKey) -> bool:
 def has_default_listener(endpoints: tuple[Endpoint, ...]) -> bool:
     """Whether the other voters could reach a voter that listens there."""
     return any(endpoint.name == DEFAULT_LISTENER for endpoint in endpoints)
+
+
+def require_endpoint(work: Work, voter: int) -> None:
+    """Raise the process's exit unless the voter set says where ``voter`` can be reached."""
+    if not has_default_listener(work.replica.voters.endpoints(voter)):
+        raise work.exit(Fatal(FatalReason.VOTER_WITHOUT_ENDPOINT, replica=voter), "BEGIN-10")
 
 
 def waiting_error(work: Work, *rules: str) -> ErrorCode:
@@ -124,6 +131,5 @@ def reply(work: Work, change: VoterChange, error: ErrorCode) -> None:
 def abandon(work: Work, role: Leader) -> None:
     """Leadership is over, and with it what the leader was about to change."""
     if role.change is not None:
-        if not isinstance(role.change, UpdatingVoter):
-            work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-6")
+        work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-6")
         reply(work, role.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kraftcheck.reference.effects import Effect, Fatal, ForgetRequests, Persist, Reply, Send
+from kraftcheck.reference import log as logs
+from kraftcheck.reference.effects import AppendBatch, Effect, Fatal, ForgetRequests, Persist, Reply, Send
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Batch
 from kraftcheck.reference.messages import Request, Response
-from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.protocol import ControlRecords, Protocol
 from kraftcheck.reference.replica import Connection, QuorumState, Replica
 from kraftcheck.reference.voters import ReplicaKey
 
@@ -60,6 +62,21 @@ class Work:
     def update_role(self, **changes: Any) -> None:
         """Change fields of the role, which stays the same role."""
         self.replica = replace(self.replica, role=replace(self.replica.role, **changes))
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether control records that take the place of truncated ones are read. Without support for
+        kraft.version 1 there are none.
+        """
+        again = self.protocol.control_records is ControlRecords.READ_AGAIN
+        return again or self.replica.max_kraft_version < 1
+
+    def append(self, batch: Batch) -> None:
+        """Append ``batch`` to the log."""
+        if logs.has_control_effect(batch) and logs.passes_over(self.replica.log, batch):
+            self.by("VSET-14")
+        self.emit(AppendBatch(batch))
+        self.update(log=logs.append(self.replica.log, batch))
 
     def exit(self, fatal: Fatal, *rules: str) -> ProcessExited:
         """The exception to raise where Apache Kafka throws."""

@@ -26,6 +26,7 @@ import msgspec
 import kraftcheck
 from kraftcheck.checking.coverage import blocks
 from kraftcheck.checking.coverage.executed import Place, is_of
+from kraftcheck.support.cache import user_cache
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.places import REFERENCE, SPEC, folder_of, modules, root
@@ -269,10 +270,9 @@ class Ledger:
 
 
 def of_this_user(sources: Sources | None = None) -> Ledger:
-    """The ledger of this user and installation, in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    """The ledger of this user and installation, in the user's cache."""
     name = hashlib.sha256(os.fsencode(root())).hexdigest()[:16]
-    return Ledger(Path(home, "kraftcheck", f"results-{name}.json"), sources or Sources.installed())
+    return Ledger(user_cache() / f"results-{name}.json", sources or Sources.installed())
 
 
 def _read(path: Path) -> _File:

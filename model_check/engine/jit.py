@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from kraftcheck.engine import sparse  # noqa: F401  # Before numba loads OpenBLAS.
+from kraftcheck.support.cache import can_be_trusted
 from kraftcheck.support.failures import require_memory
 
 #: Address space that numba takes as it is loaded, and LLVM, which would end the process, at work.
@@ -117,22 +118,6 @@ def _cache_of(function: Callable[..., Any]) -> _Kept | _NotKept:
         return _NotKept()
     finally:
         _CONFIG.CACHE_DIR = named
-
-
-def can_be_trusted(folder: Path) -> bool:
-    """Whether only root, this user and those who can change these sources can write to ``folder``, or put
-    another one in its place.
-    """
-    sources, found, above = Path(__file__).parent.stat(), folder.stat(), folder.parent.stat()
-    if found.st_uid not in (0, os.geteuid(), sources.st_uid):
-        return False
-    # A file in a folder with the sticky bit is renamed by its owner alone.
-    modes = (found, *(() if above.st_mode & stat.S_ISVTX else (above,)))
-    of_the_sources = sources.st_gid if sources.st_mode & stat.S_IWGRP else None
-    return not any(
-        each.st_mode & stat.S_IWOTH or (each.st_mode & stat.S_IWGRP and each.st_gid != of_the_sources)
-        for each in modes
-    )
 
 
 def private_folder() -> Path:

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from kraftcheck.checking.mutation.server import Job, Server
 from kraftcheck.support.forks import Ended
 
+_WORKER = "kraftcheck.impact.worker"
+#: What a server does first for checks that are tests.
+TESTS_FIRST = f"{_WORKER}:prepare_tests"
 PASSED, FAILED, UNDETERMINED = "passed", "failed", "undetermined"
 
 
@@ -41,7 +44,8 @@ def run(
         for check in checks:
             kind, _, name = check.partition(" ")
             arguments = {"name": name, "threads": threads, "seconds": timeout}
-            job = Job(f"kraftcheck.impact.worker:{kind}", arguments, timeout, "as edited", modules)
+            first = TESTS_FIRST if kind == "test" else None
+            job = Job(f"{_WORKER}:{kind}", arguments, timeout, "as edited", modules, first)
             ran = _ran(check, server.run(job))
             yield ran
             if ran.status == FAILED:

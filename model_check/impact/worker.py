@@ -5,11 +5,13 @@ Each yields the ``status`` and the sentences ``why`` of a :class:`kraftcheck.imp
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from kraftcheck.checking.run import check
@@ -55,6 +57,13 @@ def vectors(name: str, **_: float) -> Iterator[Came]:
     )
     found = next(filter(None, differences), None)
     yield _came(PASSED) if found is None else _came(FAILED, found)
+
+
+def prepare_tests() -> None:
+    """Import what all tests use and no change of the reference concerns."""
+    for name in ("pytest", "hypothesis.strategies"):
+        with suppress(ImportError):
+            importlib.import_module(name)
 
 
 def test(name: str, marks: str = "not slow and not nightly", **_: float) -> Iterator[Came]:

@@ -30,29 +30,41 @@ def domain(sizes: Mapping[z3.SortRef, int]) -> dict[z3.SortRef, tuple[Term, ...]
 
 
 class Grounding:
-    """Replaces quantifiers by their instances over ``elements``; equal subterms are built once."""
+    """Replaces quantifiers by their instances over ``elements``; equal subterms are built once.
+
+    The innermost quantifier is replaced first: the solver makes the instances of the others by itself.
+    """
 
     def __init__(self, elements: Domain) -> None:
         self._elements = elements
-        self._known: dict[int, tuple[Formula, Formula]] = {}
+        self._known: dict[tuple[int, tuple[z3.SortRef, ...]], tuple[Formula, Formula]] = {}
 
     def __call__(self, formula: Formula) -> Formula:
         """``formula`` over the elements."""
-        key = formula.get_id()
+        return self._grounded(formula, ())
+
+    def _grounded(self, formula: Formula, bound: tuple[z3.SortRef, ...]) -> Formula:
+        """The same for a formula within quantifiers; ``bound``: the sorts of their variables, by number."""
+        key = formula.get_id(), bound
         if key not in self._known:
-            self._known[key] = (formula, self._ground(formula))
+            self._known[key] = (formula, self._ground(formula, bound))
         return self._known[key][1]
 
-    def _ground(self, formula: Formula) -> Formula:
+    def _ground(self, formula: Formula, bound: tuple[z3.SortRef, ...]) -> Formula:
         if z3.is_quantifier(formula):
-            sorts = [formula.var_sort(number) for number in range(formula.num_vars())]
-            values = product(*(self._elements[sort] for sort in sorts))
+            sorts = tuple(formula.var_sort(number) for number in range(formula.num_vars()))
             # The variable with the number 0 is the last one.
-            instances = [self(z3.substitute_vars(formula.body(), *reversed(each))) for each in values]
+            body = self._grounded(formula.body(), (*reversed(sorts), *bound))
+            outer = [z3.Var(number, sort) for number, sort in enumerate(bound)]
+            values = product(*(self._elements[sort] for sort in sorts))
+            instances = [z3.substitute_vars(body, *reversed(each), *outer) for each in values]
             return z3.And(*instances) if formula.is_forall() else z3.Or(*instances)
         if not z3.is_bool(formula) or not formula.num_args():
             return formula
-        return formula.decl()(*(self(argument) for argument in formula.children()))
+        arguments = formula.children()
+        grounded = [self._grounded(argument, bound) for argument in arguments]
+        same = all(one.get_id() == other.get_id() for one, other in zip(arguments, grounded, strict=True))
+        return formula if same else formula.update(*grounded)
 
 
 def is_in(term: Term, elements: Domain) -> Formula:

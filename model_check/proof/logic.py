@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import z3
@@ -208,6 +209,12 @@ class System:
     def state(self) -> State:
         """The state before an action: every symbol means itself."""
         return State({symbol.name: symbol.declared() for symbol in self.symbols})
+
+    @cached_property
+    def invariant(self) -> tuple[Formula, ...]:
+        """All conjuncts in the state before an action."""
+        state = self.state()
+        return tuple(conjunct.formula(state) for conjunct in self.conjuncts)
 
 
 # Formulas.

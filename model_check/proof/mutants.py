@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kraftcheck.proof.logic import Action, Step, System
-from kraftcheck.proof.obligations import Obligation, invariant, of_action
+from kraftcheck.proof.obligations import Obligation, of_action
 from kraftcheck.proof.solve import MINIMISING, Result, Verdict, counterexample, prove
 from kraftcheck.proof.structures import SIZES
 
@@ -55,10 +55,8 @@ def refute(system: System, mutant: Mutant, seconds: float, minimising: float = M
     for ``minimising`` seconds. Only if there is none, the obligations are tried one by one.
     """
     started = time.monotonic()
-    held = invariant(system, system.state())
-    wanted = [
-        each for each in of_action(system, mutant.action, held, mutant.change) if isinstance(each, Obligation)
-    ]
+    ours = of_action(system, mutant.action, system.invariant, mutant.change)
+    wanted = [each for each in ours if isinstance(each, Obligation)]
     for sizes in SIZES if wanted else ():
         left = seconds - (time.monotonic() - started)
         found = None if left <= 0 else counterexample(system, wanted, sizes, left, minimising)

@@ -52,11 +52,6 @@ class Possibility:
     before: State
 
 
-def invariant(system: System, state: State) -> tuple[Formula, ...]:
-    """All conjuncts in ``state``."""
-    return tuple(conjunct.formula(state) for conjunct in system.conjuncts)
-
-
 #: Takes the name of an action (or its replacement) and that of a conjunct.
 Wanted = Callable[[str, str], bool]
 
@@ -73,7 +68,7 @@ def obligations(system: System, wanted: Wanted = everything) -> Iterator[Obligat
     for conjunct in system.conjuncts:
         if wanted(INITIALLY, conjunct.name):
             yield _of_state(INITIALLY, conjunct, (start,), state)
-    held = invariant(system, state)
+    held = system.invariant
     for action in system.actions:
         yield from of_action(system, action, held, wanted=wanted)
     for theorem in system.theorems:
@@ -127,7 +122,7 @@ def possibilities(system: System) -> Iterator[Possibility]:
     about them are vacuous.
     """
     state = system.state()
-    held = invariant(system, state)
+    held = system.invariant
     yield Possibility(INITIALLY, (system.initial(state),), (), state)
     for action in system.actions:
         terms, step = action.step(state)

@@ -166,14 +166,15 @@ class Search:
 
     def structure(self, model: z3.ModelRef, state: State) -> Structure:
         """``state``, given in terms of the found state, as facts."""
-        numbers = {
-            str(model.eval(element, model_completion=True)): number
-            for elements in self._elements.values()
-            for number, element in enumerate(elements)
-        }
+        # Each value is kept with its number: it has its identity as long as it is there.
+        numbers: dict[int, tuple[int, Term]] = {}
+        for elements in self._elements.values():
+            for place, element in enumerate(elements):
+                value = model.eval(element, model_completion=True)
+                numbers[value.get_id()] = place, value
 
         def number(term: Term) -> int:
-            return numbers[str(model.eval(term, model_completion=True))]
+            return numbers[model.eval(term, model_completion=True).get_id()][0]
 
         facts = []
         for symbol in self._system.symbols:

@@ -8,6 +8,7 @@ wrong one. The state after the step is judged.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, get_args
 
 from kraftcheck.reference.brokers import views
@@ -32,7 +33,7 @@ from kraftcheck.reference.brokers.messages import (
 )
 from kraftcheck.reference.brokers.partition import Partition
 from kraftcheck.reference.brokers.protocol import BrokerProtocol, ContactTime, IsrChanges
-from kraftcheck.reference.frozen import Frozen, is_frozen
+from kraftcheck.reference.frozen import Frozen
 from kraftcheck.support.errors import InputError
 
 #: The smallest number of a field, by its name; of all others it is 0.
@@ -75,7 +76,7 @@ def require_consistent_after(protocol: BrokerProtocol, state: Controller | Broke
 
 def problems(protocol: BrokerProtocol, state: Controller | Broker) -> Iterator[str]:
     """What is wrong with ``state``, each as the place of a field and a clause that says what is expected."""
-    yield from _small_numbers(state, "")
+    yield from _small_numbers(state)
     yield from (
         _of_controller(protocol, state) if isinstance(state, Controller) else _of_broker(protocol, state)
     )
@@ -83,7 +84,7 @@ def problems(protocol: BrokerProtocol, state: Controller | Broker) -> Iterator[s
 
 def event_problems(event: ControllerEvent | BrokerEvent) -> Iterator[str]:
     """What is wrong with ``event``; see :func:`problems`."""
-    yield from _small_numbers(event, "")
+    yield from _small_numbers(event)
     update = getattr(event, "update", None)
     if isinstance(update, MetadataUpdate):
         yield from _ascending(".update.brokers", update.brokers, ("broker",))
@@ -122,11 +123,17 @@ def shipped_evidence(broker: Broker) -> tuple[str, ...]:
 # Numbers.
 
 
-def _small_numbers(value: Frozen, where: str) -> Iterator[str]:
-    """Numbers that are smaller than their field allows, wherever in ``value``."""
+@lru_cache(maxsize=4096)
+def _small_numbers(value: Frozen) -> tuple[str, ...]:
+    """Numbers that are smaller than their field allows, wherever in ``value``. Tables ask about the same
+    states and parts of states again and again.
+    """
     smallest = _SMALLEST_OF_BROKER if isinstance(value, Broker) else _SMALLEST
-    for name in type(value).__struct_fields__:
-        yield from _too_small(getattr(value, name), f"{where}.{name}", smallest.get(name, 0))
+    return tuple(
+        problem
+        for name in type(value).__struct_fields__
+        for problem in _too_small(getattr(value, name), f".{name}", smallest.get(name, 0))
+    )
 
 
 def _too_small(part: Any, place: str, least: int) -> Iterator[str]:
@@ -135,8 +142,8 @@ def _too_small(part: Any, place: str, least: int) -> Iterator[str]:
     elif isinstance(part, tuple):
         for index, each in enumerate(part):
             yield from _too_small(each, f"{place}[{index}]", least)
-    elif is_frozen(type(part)) and not isinstance(part, _MESSAGES):
-        yield from _small_numbers(part, place)
+    elif isinstance(part, Frozen) and not isinstance(part, _MESSAGES):
+        yield from (place + problem for problem in _small_numbers(part))
 
 
 # The controller.

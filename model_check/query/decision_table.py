@@ -38,13 +38,16 @@ class Other(frozenset[str]):
 
 def holds(condition: Condition, given: Given) -> bool:
     """Whether a combination is one of those that ``condition`` describes."""
-    return all(column in given and _is_among(given[column], wanted) for column, wanted in condition.items())
-
-
-def _is_among(value: str, wanted: str | Collection[str]) -> bool:
-    if isinstance(wanted, str):
-        return value == wanted
-    return (value in wanted) is not isinstance(wanted, Other)
+    for column, wanted in condition.items():
+        value = given.get(column)
+        if value is None:
+            return False
+        if isinstance(wanted, str):
+            if value != wanted:
+                return False
+        elif (value in wanted) is isinstance(wanted, Other):
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,9 @@ class DecisionTable(Generic[S]):
     def situation(self, given: Given) -> S | None:
         """The situation of a combination of conditions; ``None`` if it cannot occur."""
         case = {**self.assumed, **given}
-        if any(holds(condition, case) for condition in self.never):
-            return None
+        for condition in self.never:
+            if holds(condition, case):
+                return None
         words = dict(self.words)
         for column, value in given.items():
             meaning = self.columns[column][value]

@@ -24,7 +24,6 @@ from kraftcheck.reference.replica import (
     QuorumState,
     RemovingVoter,
     Replica,
-    UpdatingVoter,
     VoterChange,
 )
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter
@@ -75,7 +74,6 @@ _CHANGES: Mapping[str, VoterChange | None] = {
     "none": None,
     "add": AddingVoter(-1, 7, _VOTER, True),
     "remove": RemovingVoter(-1, 7, 2),
-    "update": UpdatingVoter(2),
 }
 
 

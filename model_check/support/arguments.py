@@ -31,7 +31,7 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """The seconds that an answer may take."""
+    """Seconds, at most an hour."""
     if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 0 < float(text) <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"expected seconds, more than 0 and up to 3600, not '{text[:40]}'")
     return float(text)

@@ -111,7 +111,9 @@ def encode(value: Any, kind: Any = None) -> Json:
         raise TypeError(f"no JSON form for {value!r}")
     cls: type = type(value)
     shape = _shape(cls)
-    omitted = _follows(value) if isinstance(value, Log) else shape.defaults
+    omitted = shape.defaults
+    if isinstance(value, Log):
+        omitted = {**omitted, **following(value.batches, value.start_offset, value.snapshots)}
     encoded: dict[str, Json] = {"type": cls.__name__} if _is_tagged(kind) else {}
     for name, declared in shape.types.items():
         part = getattr(value, name)
@@ -143,16 +145,15 @@ def _enum_word(member: Enum) -> str:
     return value if isinstance(value, str) and " " not in value else member.name
 
 
-def _follows(value: Log) -> Mapping[str, Any]:
-    """The fields of a log that follow from its batches."""
-    derived = log.log_of(value.batches, value.start_offset, value.snapshots)
+def following(
+    batches: tuple[log.Batch, ...], start_offset: int, snapshots: tuple[log.Snapshot, ...]
+) -> dict[str, Any]:
+    """The fields of a log that follow from these, as it is found on disk. Raises ValueError as
+    :func:`kraftcheck.reference.log.log_of` does.
+    """
+    derived = log.log_of(batches, start_offset, snapshots)
     names = ("epoch_starts", "voter_sets", "kraft_versions", "assignments")
-    return {
-        "batches": (),
-        "start_offset": 0,
-        "snapshots": (),
-        **{name: getattr(derived, name) for name in names},
-    }
+    return {name: getattr(derived, name) for name in names}
 
 
 # Decoding.

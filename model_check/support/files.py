@@ -195,20 +195,21 @@ def _require_ours(path: Path, beginning: bytes) -> None:
         )
 
 
-def write_atomically(path: Path, text: str, *, create_folder: bool = False) -> None:
-    """Write ``text`` to ``path`` by way of a temporary file. Raises InputError where that is not possible.
+def write_atomically(path: Path, content: str | bytes, *, create_folder: bool = False) -> None:
+    """Write ``content`` to ``path`` by way of a temporary file. Raises InputError where that is not possible.
 
     ``create_folder``: people chose the folder, not the name of the file. The folder is created, and a file
-    that is there is replaced only if it begins like ``text``, as an earlier one of ours does.
+    that is there is replaced only if it begins like ``content``, as an earlier one of ours does.
     """
+    data = content if isinstance(content, bytes) else shown(content).encode()
     try:
         if create_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _require_ours(path, text[:_BEGINNING].encode())
+            _require_ours(path, data[:_BEGINNING])
         handle, temporary = _temporary_beside(path)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(shown(text))
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:

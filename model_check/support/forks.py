@@ -120,8 +120,10 @@ def _by_status(status: int) -> tuple[End, str]:
 
 def _work_and_exit(work: Callable[[], Iterable[Any]], send: int) -> NoReturn:
     status = 1
-    # A search for garbage would copy the memory that this process shares with the one that forked it.
+    # A search for garbage would copy the memory that this process shares with the one that forked it: none is
+    # begun, and one that a library asks for passes over what is there now.
     gc.disable()
+    gc.freeze()
     for number in signals.ENDING:
         signal.signal(number, signal.SIG_DFL)
     try:

@@ -1,4 +1,4 @@
-"""The Java that TLC and Spark run on."""
+"""The Java that TLC, Spark and adapters of Kafka run on."""
 
 from __future__ import annotations
 
@@ -19,25 +19,33 @@ def find_java(user: str, oldest: int) -> str:
 
     Raises InputError, and MemoryError where it gets no memory.
     """
+    return _find("java", f"{user} needs Java {oldest} or later", oldest, "default-jre-headless")
+
+
+def find_javac(user: str, oldest: int) -> str:
+    """The compiler ``javac``, likewise."""
+    needs = f"{user} needs javac, the compiler of a JDK, {oldest} or later"
+    return _find("javac", needs, oldest, "default-jdk-headless")
+
+
+def _find(program: str, needs: str, oldest: int, package: str) -> str:
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
-    found = found or shutil.which("java")
+    found = shutil.which(program, path=str(Path(home) / "bin")) if home else None
+    found = found or shutil.which(program)
     if found is None:
         raise InputError(
-            f"{user} needs Java {oldest} or later, and there is none on the path or in JAVA_HOME; install "
-            "it, for example the package default-jre-headless."
+            f"{needs}, and there is none on the path or in JAVA_HOME; install it, for example the package "
+            f"{package}."
         )
     version = _version(found)
     if version is None or version < oldest:
         what = "does not say which version it is" if version is None else f"is Java {version}"
-        raise InputError(
-            f"{user} needs Java {oldest} or later, and {found} {what}; name another with JAVA_HOME."
-        )
+        raise InputError(f"{needs}, and {found} {what}; name another with JAVA_HOME.")
     return found
 
 
 def _version(java: str) -> int | None:
-    """The feature release: 17 of '17.0.2', 8 of '1.8.0_392'."""
+    """The feature release: 17 of 'openjdk version "17.0.2"' or 'javac 17.0.2', 8 of '1.8.0_392'."""
     try:
         done = subprocess.run(
             [java, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
@@ -45,7 +53,7 @@ def _version(java: str) -> int | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     said = (done.stderr + done.stdout).decode("utf-8", "replace")
-    match = re.search(r'version "(\d{1,4})(?!\d)(?:\.(\d{1,4}))?', said, re.ASCII)
+    match = re.search(r'(?:version "|javac )(\d{1,4})(?!\d)(?:\.(\d{1,4}))?', said, re.ASCII)
     if done.returncode != 0 and NOT_BEGUN in said:
         raise MemoryError
     if done.returncode != 0 or match is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import signal
 import sys
 import threading
@@ -38,7 +37,9 @@ class Ending:
     def dropped(self) -> None:
         """Python has dropped the exception, in a destructor for example: the signal comes again."""
         self._last = None
-        threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main, [self._number]).start()
+        main = threading.main_thread().ident
+        # To the thread itself: it may wait for something, which only a real signal ends.
+        threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, [main, self._number]).start()
 
 
 @contextmanager

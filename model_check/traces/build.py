@@ -114,6 +114,16 @@ def walk(system: ModelSystem, path: Sequence[int | PathStep], initial: int = 0) 
     return walked
 
 
+def walk_again(system: ModelSystem, trace: Trace) -> Walk:
+    """The walk that takes the steps of ``trace``, by their names and messages, on ``system``. Raises
+    TraceError.
+    """
+    walked = Walk(system, trace.initial)
+    for step in trace.steps:
+        walked.take(walked.find(step.action, step.message, step.choice, step.duplicate))
+    return walked
+
+
 def trace_of(walked: Walk, scenario: Scenario, violated: str | None = None) -> Trace:
     """The trace of a walk; ``violated`` says which property it is about if it violates several."""
     system = walked.system

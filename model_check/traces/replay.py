@@ -32,6 +32,11 @@ class Difference:
     recorded: str
     now: str
 
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the steps are the same, and only their numbers among the possible steps are not."""
+        return self.field in _NUMBERS
+
     def __str__(self) -> str:
         where = "the initial state" if self.step == 0 else f"step {self.step}"
         recorded, now = self.recorded.rstrip("."), self.now.rstrip(".")
@@ -63,7 +68,7 @@ def replay(trace: Trace) -> Difference | None:
         old = json_form.encode_step(step, files)
         new = json_form.encode_step(step_of(system, walk.taken[-1], step.number), files)
         for found in _compared(step.number, old, new):
-            if found.field not in _NUMBERS:
+            if not found.of_numbers:
                 return found
             renumbered = renumbered or found
     try:

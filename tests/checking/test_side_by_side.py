@@ -8,18 +8,15 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from kraftcheck.cli.commands.check import MANY
 from kraftcheck.cli.main import main
-from tests.house.test_interrupt import as_usual
+from tests.house.processes import NEEDS_PROC, as_usual, cpu_seconds, session, wait_for
 
 SMALL = [
     "finding-single-voter-power-loss",
@@ -32,17 +29,15 @@ SMALL = [
     "zombie-leader-standing-again",
 ]
 
-T = TypeVar("T")
-
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("option", ["-v", "--json", "--causes=1"])
+@pytest.mark.parametrize("option", ["-v --causes=1", "--json"])
 def test_the_output_is_that_of_one_after_another(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(SMALL) >= MANY
     found = []
     for threads in "1", "2":
-        assert main(["check", *SMALL, option, "--threads", threads]) == 0
+        assert main(["check", *SMALL, *option.split(), "--threads", threads]) == 0
         out = re.sub(r"\d+\.\d s", "", capsys.readouterr().out)
         found.append(re.sub(r'"(seconds\w*|peak_memory|visited_bytes)": [\d.]+', "", out))
     assert found[0] == found[1]
@@ -111,85 +106,54 @@ def test_an_undetermined_run_leaves_no_folder(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("pymp-*"))
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes")
-def test_what_is_complete_is_reported_after_an_interrupt() -> None:
-    with subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "kraftcheck",
-            "check",
-            "--json",
-            "--threads",
-            "2",
-            "nightly-three-voters",
-            *SMALL,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=as_usual,
-    ) as command:
-        # One explores the large scenario; the other one ends its work and waits.
-        assert _wait_for(lambda: max(map(_cpu_ticks, _session(command.pid)), default=0) > 1500)
-        command.send_signal(signal.SIGINT)
-        out, err = command.communicate(timeout=60)
-    assert command.returncode == 3 and "interrupted" in err
-    assert [json.loads(line)["scenario"] for line in out.splitlines()] == SMALL
-
-
-@pytest.mark.parametrize(
-    ("number", "to_worker", "said"),
-    [
-        (signal.SIGINT, False, "kraftcheck: interrupted."),
-        (signal.SIGTERM, False, "kraftcheck: interrupted."),
-        (signal.SIGKILL, False, None),
-        (signal.SIGKILL, True, "a process that does part of the work was killed"),
-    ],
-)
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes")
-def test_no_process_outlives_the_command(number: signal.Signals, to_worker: bool, said: str | None) -> None:
-    names = ["nightly-three-voters"] * MANY
-    command = subprocess.Popen(
-        [sys.executable, "-m", "kraftcheck", "check", "--threads", "2", *names],
+def started(*words: str) -> subprocess.Popen[str]:
+    """``check`` on two threads, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kraftcheck", "check", "--threads", "2", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
         preexec_fn=as_usual,
     )
-    workers = _wait_for(lambda: [pid for pid in _session(command.pid) if _cpu_ticks(pid) > 100])
+
+
+@NEEDS_PROC
+def test_what_is_complete_is_reported_after_an_interrupt() -> None:
+    command = started("--json", "nightly-three-voters", *SMALL)
+
+    def only_one_works() -> bool:
+        """One explores the large scenario; the other one has ended its work, and waits."""
+        before = {pid: cpu_seconds(pid) for pid in session(command.pid)}
+        workers = {pid: seconds for pid, seconds in before.items() if seconds > 1}
+        wait_for(lambda: any(cpu_seconds(pid) > seconds + 0.5 for pid, seconds in workers.items()), 10)
+        return len(workers) == 2 and any(cpu_seconds(pid) == workers[pid] for pid in workers)
+
+    try:
+        assert wait_for(only_one_works)
+    finally:
+        command.send_signal(signal.SIGINT)
+        out, err = command.communicate(timeout=60)
+    assert command.returncode == 3 and "interrupted" in err
+    assert [json.loads(line)["scenario"] for line in out.splitlines()] == SMALL
+    assert wait_for(lambda: not session(command.pid))
+
+
+@pytest.mark.parametrize(
+    ("number", "to_worker", "said"),
+    [
+        (signal.SIGTERM, False, "kraftcheck: interrupted."),
+        (signal.SIGKILL, False, None),
+        (signal.SIGKILL, True, "a process that does part of the work was killed"),
+    ],
+)
+@NEEDS_PROC
+def test_no_process_outlives_the_command(number: signal.Signals, to_worker: bool, said: str | None) -> None:
+    command = started(*["nightly-three-voters"] * MANY)
+    workers = wait_for(lambda: [pid for pid in session(command.pid) if cpu_seconds(pid) > 1])
     assert workers
     os.kill(workers[-1] if to_worker else command.pid, number)
     _, err = command.communicate(timeout=60)
     assert command.returncode == (-signal.SIGKILL if said is None else 3)
     assert said is None or said in err
-    assert _wait_for(lambda: not _session(command.pid))
-
-
-def _wait_for(condition: Callable[[], T]) -> T:
-    deadline = time.monotonic() + 60
-    while not (found := condition()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return found
-
-
-def _session(leader: int) -> list[int]:
-    """The other processes of the session of ``leader``."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, session = path.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(session) == leader and state != "Z" and int(path.parent.name) != leader:
-            found.append(int(path.parent.name))
-    return sorted(found)
-
-
-def _cpu_ticks(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
-    except OSError:
-        return 0
+    assert wait_for(lambda: not session(command.pid))

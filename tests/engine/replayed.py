@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from typing import cast
 
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.steps import broken_invariants, initial_states, replay, steps
+from kraftcheck.engine.steps import Cached, broken_invariants, initial_states, replay, steps
 from kraftcheck.engine.system import Exploration, GlobalState, PathStep, System, Violation
+
+
+def asked_once(system: System) -> System:
+    """``system``, which the oracle then asks each question once: the same search in a fourth of the time.
+
+    That answers depend on the question alone is shown where the oracle asks ``system`` itself.
+    """
+    return cast(System, Cached(system))
 
 
 def facts(found: Exploration) -> Exploration:
@@ -32,6 +41,7 @@ Edge = tuple[GlobalState, GlobalState, PathStep, Hashable]
 
 def naive_graph(system: System) -> tuple[set[GlobalState], list[Edge]]:
     """All states and the steps between them; none leaves a state that breaks an invariant."""
+    system = asked_once(system)
     _, states = explore_naively(system, keep_going=True)
     return states, [
         (state, step.target, step.path, "lose" if step.outcome is None else step.outcome.action)

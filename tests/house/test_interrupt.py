@@ -12,68 +12,65 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.support import signals
+from tests.house.processes import NEEDS_PROC, as_usual, cpu_seconds, session, wait_for
 
 ENDING = pytest.mark.parametrize("number", signals.ENDING, ids=lambda number: number.name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["check", "--threads", "2", "nightly-three-voters", "single-voter"],
-        ["check", "--json", "nightly-three-voters", "single-voter"],
-        ["graph", "nightly-three-voters", "--max-states", "90000000"],
-        ["prove", "--json"],
-    ],
-    ids=lambda arguments: arguments[0] + arguments[1],
-)
-def test_ctrl_c_ends_an_exploration(arguments: list[str], tmp_path: Path) -> None:
-    out, err = ended(arguments, signal.SIGINT, tmp_path)
-    assert err == ["kraftcheck: interrupted."]
-    assert "single-voter" not in out
+CHECK = "check nightly-three-voters"
+SIMULATE = "simulate three-voters-elect --walks 99999999"
+MUTATE = "mutate --jobs 2"
+INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@NEEDS_PROC
 @pytest.mark.parametrize(
-    "words",
+    ("words", "number"),
     [
-        "check nightly-three-voters",
-        "simulate three-voters-elect --walks 99999999",
-        "mutate --jobs 2",
-        "prove",
+        ("check --threads 2 nightly-three-voters single-voter", INT),
+        ("check --json nightly-three-voters single-voter", INT),
+        ("graph nightly-three-voters --max-states 90000000", INT),
+        (CHECK, TERM),
+        (SIMULATE, HUP),
+        (MUTATE, TERM),
+        ("prove", HUP),
+        *(
+            pytest.param(words, number, marks=pytest.mark.nightly)
+            for words, number in (
+                (CHECK, HUP),
+                (SIMULATE, TERM),
+                (MUTATE, HUP),
+                ("prove", TERM),
+                ("prove --json", INT),
+            )
+        ),
     ],
 )
-def test_other_signals_do_the_same(words: str, number: signal.Signals, tmp_path: Path) -> None:
-    _, err = ended(words.split(), number, tmp_path)
-    assert err == ["kraftcheck: interrupted."]
-
-
-def ended(arguments: list[str], number: signal.Signals, temporary: Path) -> tuple[str, list[str]]:
-    """What a command prints that gets a signal, twice as from `timeout`: it ends with status 3."""
+def test_a_signal_ends_a_command(words: str, number: signal.Signals, tmp_path: Path) -> None:
+    """It comes twice, as from `timeout`."""
     with subprocess.Popen(
-        [sys.executable, "-m", "kraftcheck", *arguments],
+        [sys.executable, "-m", "kraftcheck", *words.split()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(temporary)},
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
         preexec_fn=as_usual,
     ) as process:
-        time.sleep(3)
-        assert process.poll() is None
-        process.send_signal(number)
-        time.sleep(0.05)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        try:
+            # Longer than it takes to import everything.
+            assert wait_for(lambda: sum(map(cpu_seconds, [process.pid, *session(process.pid)])) > 1.5)
+            process.send_signal(number)
+            time.sleep(0.05)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 3
-    assert list(temporary.iterdir()) == []
-    return out, [line for line in err.splitlines() if "compiling" not in line]
-
-
-def as_usual() -> None:
-    """A shell that runs tests in the background has signals ignored, which processes inherit."""
-    for number in signals.ENDING:
-        signal.signal(number, signal.SIG_DFL)
+    assert list(tmp_path.iterdir()) == []
+    assert [line for line in err.splitlines() if "compiling" not in line] == ["kraftcheck: interrupted."]
+    assert "single-voter" not in out
 
 
 @ENDING
@@ -105,7 +102,6 @@ def test_an_ignored_signal_stays_ignored(number: signal.Signals) -> None:
         signal.signal(number, before)
 
 
-@pytest.mark.slow
 def test_an_interrupt_that_python_drops_comes_again() -> None:
     class Deleted:
         def __del__(self) -> None:
@@ -115,9 +111,11 @@ def test_an_interrupt_that_python_drops_comes_again() -> None:
     try:
         with pytest.raises(KeyboardInterrupt), signals.ending():
             Deleted()
+            began = time.monotonic()
             time.sleep(10)
     finally:
         signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 5
 
 
 @ENDING

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kraftcheck
-from kraftcheck.support.places import modules
+from kraftcheck.support.places import folder_of, modules
 from tests.house.sources import ROOT
 
 TOP = {"pyproject.toml", "spec", "reference", "model_check", "tests", "tla", "docs"}
@@ -53,6 +53,22 @@ def test_every_package_is_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = {name for name, path in modules().items() if path.name == "__init__.py"}
     assert packages == set(project["tool"]["setuptools"]["packages"])
+
+
+def test_every_file_of_a_package_is_installed() -> None:
+    """What is no module must match a pattern of the package that setuptools looks into: scenarios, Java."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]
+    for package, its in patterns.items():
+        folder = folder_of(package)
+        matched = {path for pattern in its for path in folder.glob(pattern)}
+        left = [
+            path
+            for path in folder.rglob("*.*")
+            if path.is_file() and path.suffix not in (".py", ".pyc", ".nbi", ".nbc") and path not in matched
+        ]
+        assert not left
+        assert package != "kraftcheck" or any(path.name == "Adapter.java" for path in matched)
 
 
 def test_the_public_interface_is_what_its_page_shows() -> None:

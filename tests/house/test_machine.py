@@ -20,7 +20,7 @@ import pytest
 
 from kraftcheck.cli.main import COMMANDS, main
 from kraftcheck.engine import jit
-from kraftcheck.support import failures
+from kraftcheck.support import cache, failures
 from kraftcheck.support.errors import DiskError, InputError
 from kraftcheck.support.exit_codes import EXIT_BROKEN_PIPE, EXIT_DIFFERS
 from kraftcheck.support.files import TemporaryFolder
@@ -43,6 +43,15 @@ WORDS = [
     "mutate --list",
     "prove --list",
     "tlc --list",
+]
+LARGE = [
+    "check three-voters-crash",
+    "graph three-voters-crash --max-states 1000000",
+    # Other processes do their work.
+    "mutate vote-not-persisted --jobs 2",
+    "prove --refinement two-voters-restart",
+    "prove --refinement --mutants vote-not-persisted",
+    "tlc single-voter",
 ]
 nightly = partial(pytest.param, marks=pytest.mark.nightly)
 
@@ -72,7 +81,12 @@ def sentence_of(err: str) -> str:
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "unbuffered"), [*((each, "") for each in WORDS), *((each, "1") for each in WORDS[:6])]
+    ("words", "unbuffered"),
+    [
+        *((each, "") for each in WORDS),
+        *((each, "1") for each in ("rules VOTE-10", "check single-voter --json")),
+        *(nightly(each, "1") for each in WORDS[:2] + WORDS[3:4] + WORDS[5:6]),
+    ],
 )
 def test_output_without_room(words: str, unbuffered: str) -> None:
     with FULL.open("w") as full:
@@ -132,18 +146,14 @@ def test_closed_input() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words",
+    ("words", "megabytes"),
     [
-        "check three-voters-crash",
-        "graph three-voters-crash --max-states 1000000",
-        # Others do their work.
-        "mutate vote-not-persisted --jobs 2",
-        "prove --refinement two-voters-restart",
-        "prove --refinement --mutants vote-not-persisted",
-        "tlc single-voter",
+        *(("check three-voters-crash", size) for size in (100, 560)),
+        *((words, 400) for words in LARGE),
+        *(nightly(words, size) for words in LARGE[1:] for size in (100, 560)),
+        *(nightly(words, size) for words in LARGE for size in (300, 500)),
     ],
 )
-@pytest.mark.parametrize("megabytes", [100, 400, 560, *map(nightly, (300, 500))])
 def test_short_memory(words: str, megabytes: int) -> None:
     most = megabytes << 20
     done = run(
@@ -161,7 +171,8 @@ def test_short_memory(words: str, megabytes: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", ["mutate vote-not-persisted", "bugs KAFKA-12619", "tlc --mutants majority-is-half"]
+    "words",
+    ["mutate vote-not-persisted", "tlc --mutants majority-is-half", nightly("bugs KAFKA-12619")],
 )
 def test_a_mutant_without_room_on_disk_is_no_verdict(words: str) -> None:
     """Nor is a check of ``impact --run``, which is judged by the same function."""
@@ -316,8 +327,8 @@ def test_compiled_code_is_used_only_where_others_cannot_write(
     for each, its in ((named, above), (folder, mode), (own, sources)):
         each.mkdir()
         each.chmod(its)
-    monkeypatch.setattr(jit, "__file__", str(own / "jit.py"))
-    assert jit.can_be_trusted(folder) == trusted
+    monkeypatch.setattr(cache, "__file__", str(own / "cache.py"))
+    assert cache.can_be_trusted(folder) == trusted
 
 
 def test_a_named_folder_that_others_can_write_is_not_used(

@@ -236,7 +236,10 @@ def test_ctrl_c_in_the_middle(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+@pytest.mark.parametrize(
+    ("number", "group"),
+    [(signal.SIGINT, True), pytest.param(signal.SIGTERM, False, marks=pytest.mark.nightly)],
+)
 def test_a_signal_while_spark_starts_leaves_nothing_behind(
     tmp_path: Path, number: signal.Signals, group: bool
 ) -> None:

@@ -29,28 +29,33 @@ from kraftcheck.systems.scenario import find
 
 #: Every transition of these is one of the proof's system, and every conjunct holds in every state.
 CLEAN = ("parity-crash", "parity-before-kip-996", "parity-leader-removes-itself", "two-voters-restart")
+#: With so many transitions that they, and their mutants, are judged at night.
+LONG = frozenset(
+    ("mutants-old-epoch", "mutants-timed-out-change", "mutants-two-candidates", "three-voters-diverge")
+)
 
 
 @cache
 def judged(name: str) -> Refinement:
     """The result for a scenario that refines the proved system."""
     found = check_refinement(find(name)).refinement
-    assert found.holds
+    assert found.holds, name
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CLEAN)
-def test_nothing_is_outside_the_proof(name: str) -> None:
-    found = judged(name)
-    assert found.states == find(name).expect.states
-    assert found.passed.outside == {} and found.broken == () and found.behind == 0
-    assert found.transitions > 10_000 and found.acting > found.transitions // 2
+def at_night(*values: str, scenario: str) -> object:
+    """Parameters of a test, which is run at night if its scenario is a long one."""
+    return pytest.param(*values, marks=pytest.mark.nightly if scenario in LONG else ())
 
 
 @pytest.mark.slow
-def test_each_action_of_the_proof_is_taken_somewhere() -> None:
-    taken = {action for name in EXPECTED.small for action in judged(name).actions}
+def test_nothing_is_outside_the_proof_and_each_action_is_taken_somewhere() -> None:
+    found = {name: judged(name) for name in EXPECTED.small}
+    for name, each in ((name, found[name]) for name in CLEAN):
+        assert each.states == find(name).expect.states, name
+        assert each.passed.outside == {} and each.broken == () and each.behind == 0, name
+        assert each.transitions > 10_000 and each.acting > each.transitions // 2, name
+    taken = {action for each in found.values() for action in each.actions}
     assert taken == {action.name for action in CHANGING_VOTERS.actions}
 
 
@@ -245,7 +250,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", sorted(EXPECTED.killed))
+@pytest.mark.parametrize(
+    "mutant", [at_night(mutant, scenario=EXPECTED.killed[mutant]) for mutant in sorted(EXPECTED.killed)]
+)
 def test_a_mutant_of_the_reference_is_killed(mutant: str, server: Server) -> None:
     found = refute(server, mutant, EXPECTED.killed[mutant])
     assert found["killed"] and found["why"]
@@ -260,7 +267,10 @@ def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, scenario: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", sorted(set(EXPECTED.killed.values()) - set(CLEAN)))
+@pytest.mark.parametrize(
+    "scenario",
+    [at_night(each, scenario=each) for each in sorted(set(EXPECTED.killed.values()) - set(EXPECTED.small))],
+)
 def test_without_a_mutant_the_reference_refines_the_proved_system(scenario: str) -> None:
     judged(scenario)
 

@@ -39,6 +39,7 @@ ALL = [(form, name) for form, known in BROKER_TABLES.items() for name in known]
 each_table = pytest.mark.parametrize(("form", "name"), ALL, ids=map("-".join, ALL))
 
 
+@pytest.mark.slow
 def test_decisions_of_a_table_are_of_one_kind() -> None:
     for form, name in ALL:
         table = BROKER_TABLES[form][name]
@@ -49,6 +50,7 @@ def test_decisions_of_a_table_are_of_one_kind() -> None:
         assert not {*table.columns} & {*results}
 
 
+@pytest.mark.slow
 def test_tables_name_the_rules_that_decide_steps_of_brokers_and_no_others() -> None:
     named = {
         rule

@@ -253,12 +253,13 @@ PATIENT = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
-@PATIENT
+@settings(suppress_health_check=list(HealthCheck))
 @given(values_of(Replica))
 def test_every_replica_reads_back_as_it_was_printed(replica: Replica) -> None:
     assert parse_replica(print_replica(replica)) == replica
 
 
+@pytest.mark.slow
 @PATIENT
 @given(
     st.sampled_from(["follower leader=1 log=3@4,2@5", "leader epoch=5 log=3@4"]),
@@ -323,6 +324,7 @@ WORDS = sorted(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(
     st.lists(

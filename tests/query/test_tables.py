@@ -22,15 +22,18 @@ from tests.query.transcripts import cases, name_of
 #: The presets of replicas other than that of Apache Kafka.
 OTHERS = {REPLICAS: tuple(each for name, each in PRESETS.items() if name != "kafka")}
 ALL = [(form, name) for form, known in BY_FORM.items() for name in known]
-#: What a table says under other presets of replicas, and of brokers, takes long to compute.
-SLOW = [(*each, protocol) for each in ALL for protocol in (*PROTOCOLS[each[0]], *OTHERS.get(each[0], ()))]
+#: What a table says takes long to compute; by night also under the other presets of replicas.
+EACH = [
+    *((*each, protocol, pytest.mark.slow) for each in ALL for protocol in PROTOCOLS[each[0]]),
+    *((*each, protocol, pytest.mark.nightly) for each in ALL for protocol in OTHERS.get(each[0], ())),
+]
 
 
 @pytest.mark.parametrize(
     ("form", "name", "protocol"),
     [
-        pytest.param(*each, marks=[] if each[2] is KAFKA else pytest.mark.slow, id=f"{each[0]}-{each[1]}")
-        for each in SLOW
+        pytest.param(*each, marks=[] if each[2] is KAFKA else mark, id=f"{each[0]}-{each[1]}")
+        for *each, mark in EACH
     ],
 )
 def test_every_combination_is_in_a_row_and_every_row_is_right(form: str, name: str, protocol: Any) -> None:

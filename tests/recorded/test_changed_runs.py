@@ -36,7 +36,6 @@ SAMPLE = {
 
 #: Runs with changes of the voter set and snapshots, each changed as a whole.
 VOTER_CHANGES = [run for run in recorded_runs() if run.name[:6] in ("run-20", "run-25", "run-27", "run-31")]
-whole_run = pytest.mark.parametrize("run", VOTER_CHANGES, ids=lambda run: run.name)
 
 #: What is about changes of the voter set and about snapshots: kinds of lines and names of fields.
 ABOUT = frozenset(
@@ -52,6 +51,13 @@ ABOUT = frozenset(
 ACTS = frozenset({"deleteBefore", "truncateToSnapshot", "loadSnapshot"})
 
 RUNS = [(run, SAMPLE[run.name[:6]]) for run in recorded_runs() if run.name[:6] in SAMPLE]
+
+
+@pytest.fixture(scope="module", params=VOTER_CHANGES, ids=lambda run: run.name)
+def run(request: pytest.FixtureRequest) -> Path:
+    """Each run with changes of the voter set, with all that is asked of it one after the other."""
+    found: Path = request.param
+    return found
 
 
 @cache
@@ -93,10 +99,13 @@ def beginning(run: Path, length: int) -> Lines:
     return finished(kept, time)
 
 
-@pytest.mark.parametrize(("run", "length"), RUNS, ids=[run.name for run, _ in RUNS])
-def test_one_wrong_field_of_a_recorded_run_is_reported_at_its_line(run: Path, length: int) -> None:
-    lines, draw = beginning(run, length), random.Random(length)
-    missed = [str(made) for made in (any_change(lines, draw) for _ in range(60)) if not is_reported(made)]
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("begun", "length"), RUNS, ids=[run.name for run, _ in RUNS])
+def test_one_wrong_field_of_a_recorded_run_is_reported_at_its_line(
+    begun: Path, length: int, count: int
+) -> None:
+    lines, draw = beginning(begun, length), random.Random(length)
+    missed = [str(made) for made in (any_change(lines, draw) for _ in range(count)) if not is_reported(made)]
     assert missed == []
 
 
@@ -112,21 +121,18 @@ def test_the_runs_have_every_field_about_voters_and_snapshots() -> None:
     assert not VOTER_CHANGES or names >= ABOUT | ACTS - {"loadSnapshot"}
 
 
-@whole_run
 def test_a_wrong_field_about_voters_or_snapshots_is_reported_at_its_line(run: Path) -> None:
-    assert missed(run, 25, 0) == []
+    assert missed(run, 10, 0) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1, 5))
-@whole_run
 def test_many_wrong_fields_about_voters_and_snapshots_are_reported(run: Path, seed: int) -> None:
     assert missed(run, 400, seed) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1, 5))
-@whole_run
 def test_many_wrong_fields_of_a_whole_run_are_reported(run: Path, seed: int) -> None:
     lines, draw = whole(run), random.Random(seed)
     fields = fields_of(lines)
@@ -134,8 +140,8 @@ def test_many_wrong_fields_of_a_whole_run_are_reported(run: Path, seed: int) -> 
     assert [str(made) for made in changes if not is_reported(made)] == []
 
 
-@whole_run
-def test_a_step_left_out_or_doubled_or_exchanged_is_noticed(run: Path) -> None:
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.nightly)])
+def test_a_step_left_out_or_doubled_or_exchanged_is_noticed(run: Path, count: int) -> None:
     lines, draw = whole(run), random.Random(len(run.name))
-    disorders = (any_disorder(lines, draw) for _ in range(25))
+    disorders = (any_disorder(lines, draw) for _ in range(count))
     assert [what for what, changed in disorders if not is_noticed(changed)] == []

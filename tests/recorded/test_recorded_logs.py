@@ -30,8 +30,14 @@ from tests.recorded.recorded_runs import recorded_runs
 
 RUNS = recorded_runs()
 Step = dict[str, Any]
-each_run = pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 _NO_DIRECTORY = (None, "AAAAAAAAAAAAAAAAAAAAAA")
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=lambda run: run.name)
+def run(request: pytest.FixtureRequest) -> Path:
+    """Each run, with all that is asked of it one after the other: it is read once."""
+    found: Path = request.param
+    return found
 
 
 @dataclass
@@ -162,13 +168,11 @@ def voters_records(process: Process) -> list[list[Step]]:
     return found
 
 
-@each_run
 def test_every_change_of_state_is_in_both(run: Path) -> None:
     for name, process in all_processes(run):
         follow(name, process)
 
 
-@each_run
 def test_processes_and_problems(run: Path) -> None:
     report, _, processes = read(run)
     assert {number: node.summary.processes for number, node in report.nodes.items()} == {
@@ -199,7 +203,6 @@ def beginning(name: str, process: Process, logged: list[Any], recorded: list[Any
     assert logged == recorded, name
 
 
-@each_run
 def test_voter_sets(run: Path) -> None:
     for name, process in all_processes(run):
         first = next(
@@ -223,7 +226,6 @@ def test_voter_sets(run: Path) -> None:
         passes_through(name, process, versions, known)
 
 
-@each_run
 def test_truncations_and_snapshots(run: Path) -> None:
     for name, process in all_processes(run):
         logged = [(e.what, e.offset) for e in process.history if e.what in ("truncation", "snapshot")]
@@ -238,7 +240,6 @@ def test_truncations_and_snapshots(run: Path) -> None:
         beginning(name, process, logged, recorded)
 
 
-@each_run
 def test_high_watermarks(run: Path) -> None:
     _, level, _ = read(run)
     for name, process in all_processes(run):
@@ -253,7 +254,6 @@ def test_high_watermarks(run: Path) -> None:
         beginning(name, process, without_repeats(moves), without_repeats(known))
 
 
-@each_run
 def test_ends_of_the_log(run: Path) -> None:
     _, level, _ = read(run)
     for name, process in all_processes(run):
@@ -285,7 +285,6 @@ def read_texts(texts: dict[str, bytes]) -> LogReport:
     return reader.finish()
 
 
-@each_run
 def test_all_nodes_in_one_file_are_told_apart(run: Path) -> None:
     """The lines of all nodes, mixed at random and each node's in order: as one file would collect them."""
     logs = {name: iter(lines) for name, lines in lines_of(run).items()}
@@ -299,7 +298,6 @@ def test_all_nodes_in_one_file_are_told_apart(run: Path) -> None:
     assert merged.findings.problem_counts == apart.findings.problem_counts
 
 
-@each_run
 def test_a_missing_middle_is_a_gap_and_no_problem(run: Path) -> None:
     texts = {}
     for name, lines in lines_of(run).items():

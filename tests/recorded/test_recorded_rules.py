@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kraftcheck.checking.coverage import rule_evidence as evidence
-from kraftcheck.evidence.recordings.lockstep import compare
-from kraftcheck.evidence.recordings.recording import read
-from tests.recorded.recorded_runs import recorded_runs
+from tests.recorded.recorded_runs import compared, recorded_runs
 
 RUNS = {run.name: run for run in recorded_runs()}
 
@@ -17,7 +15,7 @@ def test_the_rules_in_recorded_runs_are_up_to_date() -> None:
     kept = evidence.in_recorded_runs()
     if not set(kept.runs) <= set(RUNS):
         pytest.skip("of the runs in which the rules were counted some are not there")
-    found = {rule for name in kept.runs for rule, steps in compare(read(RUNS[name])).rules.items() if steps}
+    found = {rule for name in kept.runs for rule, steps in compared(RUNS[name]).rules.items() if steps}
     assert found == set(kept.rules), (
         "count again; the command is in model_check/checking/coverage/rules_in_recorded_runs.json"
     )

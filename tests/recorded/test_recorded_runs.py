@@ -21,7 +21,7 @@ from kraftcheck.reference import fetch, progress
 from kraftcheck.reference.replica import ParkedFetch
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import Work
-from tests.recorded.recorded_runs import VARIABLE, recorded_runs, runs_folder
+from tests.recorded.recorded_runs import VARIABLE, compared, recorded_runs, runs_folder
 
 RUNS = recorded_runs()
 
@@ -42,7 +42,7 @@ def _total(report: RunReport) -> int:
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_production_does_what_the_reference_says(run: Path) -> None:
-    report = compare(read(run))
+    report = compared(run)
     assert report.differences == []
     assert _total(report) == report.recorded
     assert not report.not_covered and not report.skipped and report.is_whole

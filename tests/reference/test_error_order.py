@@ -16,7 +16,7 @@ from kraftcheck.reference.effects import Reply
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA, KIP595, Protocol
-from kraftcheck.reference.replica import Connection, Replica, Resigned, UpdatingVoter
+from kraftcheck.reference.replica import Connection, RemovingVoter, Replica, Resigned
 from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import after, ask, of_kind, response
 
@@ -30,7 +30,7 @@ STATIC_LEADER = parse_replica("leader id=1 epoch=5 log=1@5 hw=1 progress=2:1,3:1
 #: What may be wrong with a replica. The new role comes last: what was wrong with the leader goes with it.
 OF_REPLICAS: Mapping[str, Callable[[Replica], Replica]] = {
     "@shutting-down": lambda replica: replace(replica, shutting_down=True),
-    "@change": lambda replica: replace(replica, role=replace(replica.role, change=UpdatingVoter(2))),
+    "@change": lambda replica: replace(replica, role=replace(replica.role, change=RemovingVoter(-1, 7, 2))),
     "@hw=none": lambda replica: replace(replica, high_watermark=None),
     "@hw=2": lambda replica: replace(replica, high_watermark=2),
     "@static": lambda replica: replace(replica, log=replace(replica.log, kraft_versions=((1, 0),))),

@@ -30,6 +30,7 @@ def test_what_the_presets_choose() -> None:
         "V-CLUSTER": "required",
         "V-CLOSS": "exp-backoff",
         "V-RESTART": "without-leader",
+        "V-REREAD": "read-again",
         "V-DESCRIBE": "documents",
     }
     assert choices(KIP853) == choices(KAFKA) | {
@@ -38,6 +39,7 @@ def test_what_the_presets_choose() -> None:
         "V-CLOSS": "exp-backoff",
         "V-BEGIN": "all-voters",
         "V-RESTART": "without-leader",
+        "V-REREAD": "read-again",
         "V-CAUGHTUP": "beyond-end",
         "V-DESCRIBE": "documents",
     }

@@ -109,8 +109,16 @@ CASES = [
     Case("a poll before its end appends nothing", LEADER, "append 7,8 | append 9 | poll", "nothing"),
     Case("they are appended as one batch", LEADER, "append 7,8 | append 9 | poll expired=linger",
          "only append at offset 1, epoch 5: 7 8 9; pending=none"),
-    Case("control records are never mixed with values", "leader id=1 epoch=5", "append 7 | poll",
-         "append at offset 0, epoch 5: LeaderChange(1); append at offset 1, epoch 5: 7"),
+    Case("control records are never mixed with values", "leader id=1 epoch=5",
+         "append 7 | poll expired=linger", "only append at offset 0, epoch 5: LeaderChange(1); pending=7"),
+    # Kafka: BatchAccumulator.forceDrain resets the linger timer; the next append starts it again.
+    Case("values behind a control batch wait for their own linger time", "leader id=1 epoch=5", """
+        append 7             => arm timer linger: append linger
+        append 8             => no arm timer
+        poll                 => only append at offset 0, epoch 5: LeaderChange(1); pending=7+8
+        poll                 => nothing
+        poll expired=linger  => only append at offset 1, epoch 5: 7 8; pending=none
+    """),
     Case("a single voter commits before it flushes", "leader id=1 voters=1 epoch=5 log=1@5 pending=7 hw=1",
          "poll expired=linger", "commit < flush"),
     Case("an append for an earlier epoch is refused", LEADER, "append 7 epoch=4", "refused"),

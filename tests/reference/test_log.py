@@ -21,7 +21,7 @@ from kraftcheck.reference.log import (
     Voters,
 )
 from kraftcheck.reference.replica import QuorumState
-from kraftcheck.reference.voters import static_voters
+from kraftcheck.reference.voters import VoterSet, static_voters
 from kraftcheck.systems.kraft.text import parse_replica
 
 EMPTY = Log()
@@ -140,6 +140,19 @@ def test_a_position_before_all_records_diverges_at_the_snapshot(asked: int) -> N
     assert logs.end_offset_for_epoch(known, 0) == EpochEnd(0, 0)
 
 
+def test_the_bootstrap_checkpoint_is_the_earliest_snapshot_while_the_log_starts_at_0() -> None:
+    """Kafka: KafkaRaftLog.earliestSnapshotId finds 0-0 until deleteBeforeSnapshot removes it."""
+    empty = logs.start_epoch(build([]), 1)
+    assert logs.end_offset_for_epoch(empty, 1) == EpochEnd(1, 0)
+    assert logs.end_offset_for_epoch(empty, 1, checkpoint=True) == EpochEnd(0, 0)
+    later = build([(0, 2), (1, 2)])
+    assert logs.end_offset_for_epoch(later, 1, checkpoint=True) == logs.end_offset_for_epoch(later, 1)
+    kept = logs.with_snapshot(later, Snapshot(SnapshotId(4, 2), None, 0))
+    assert logs.needs_snapshot(kept, 3, 1)
+    assert not logs.needs_snapshot(kept, 3, 1, checkpoint=True)
+    assert logs.needs_snapshot(logs.delete_before(kept, 4), 3, 1, checkpoint=True)
+
+
 def test_an_epoch_without_records_is_forgotten_when_another_begins_at_its_offset() -> None:
     """Kafka: LeaderEpochFileCache.assign removes every entry that starts at or after the new one."""
     log = logs.start_epoch(build([(0, 2)]), 5)
@@ -162,6 +175,58 @@ def test_control_records_take_effect_and_are_taken_back() -> None:
     assert log.kraft_versions == ((0, 1),)
     assert logs.truncate(log, 2).voter_sets == ((1, one),)
     assert logs.truncate(log, 0).kraft_versions == ()
+
+
+ONE, TWO, THREE = static_voters([1]), static_voters([1, 2]), static_voters([1, 2, 3])
+
+
+def truncated(read_again: bool = False) -> Log:
+    """A log that has been truncated from 5 records to 2, with the voter set ``ONE`` at offset 1."""
+    log = logs.append(Log(), Batch(0, 1, (KRaftVersion(1), Voters(ONE))))
+    log = logs.append(log, Batch(2, 1, (Value(0), Voters(TWO), Value(1))))
+    return logs.truncate(log, 2, read_again=read_again)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "known"),
+    [
+        ((1,), [ONE]),
+        ((2,), [ONE]),
+        ((3,), [ONE]),  # the last batch ends where records have been read
+        ((1, 2, 1), [ONE, THREE]),
+        ((1, 1, 2), [ONE, THREE]),  # a batch that reaches further is read from its first record on
+        ((4,), [ONE, THREE]),
+    ],
+)
+def test_control_records_are_read_once_per_offset(sizes: tuple[int, ...], known: list[VoterSet]) -> None:
+    """VSET-14: what is appended below the old end is passed over, unless its batch reaches beyond it."""
+    log, again = truncated(), truncated(read_again=True)
+    assert (log.read_to, again.read_to) == (5, 0)
+    for size in sizes:
+        batch = Batch(log.end_offset, 2, (*(Value(0),) * (size - 1), Voters(THREE)))
+        log, again = logs.append(log, batch), logs.append(again, batch)
+    assert [voters for _, voters in log.voter_sets] == known
+    assert [voters for _, voters in again.voter_sets] == [ONE, *(THREE,) * len(sizes)]
+    assert log.read_to == (5 if log.end_offset < 5 else 0)
+
+
+def test_a_second_truncation_keeps_how_far_was_read() -> None:
+    log = logs.append(truncated(), Batch(2, 2, (Value(0),)))
+    assert logs.truncate(log, 2, read_again=False).read_to == 5
+    assert logs.truncate(log, 2).read_to == 0
+    assert logs.truncate(build([(0, 2)]), 2, read_again=False).read_to == 0
+
+
+@pytest.mark.parametrize(("end", "stale", "read_to"), [(3, True, 5), (5, True, 0), (6, False, 0)])
+def test_a_snapshot_below_what_was_read_is_not_read(end: int, stale: bool, read_to: int) -> None:
+    """VSET-14: the voter sets of the records that are gone stay, for a log truncated before or not."""
+    snapshot = Snapshot(SnapshotId(end, 2), THREE, 1)
+    longer = logs.append(truncated(read_again=True), Batch(2, 1, (Value(0), Value(1), Value(2))))
+    for log in (truncated(), longer):
+        loaded = logs.loaded(log, snapshot, read_again=False)
+        assert loaded.voter_sets == (log.voter_sets if stale else ((end - 1, THREE),))
+        assert (loaded.read_to, loaded.start_offset, loaded.batches) == (read_to, end, ())
+        assert logs.loaded(log, snapshot, read_again=True) == logs.reset_to(snapshot)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,8 @@ CASES = [
          "answer granted", "answer top-error=INCONSISTENT_CLUSTER_ID"),
     Case("candidate-restart", "without-leader", "follower id=1/A epoch=4 leader=2 voted=1/A", "start",
          "Candidate 4", "Follower 4"),
+    Case("control-records", "read-again", "follower id=1/A voters=1/A,3/C kraft=1 epoch=5 leader=3 log=4@3",
+         "fetch-response from=3 diverging=2@3", "control records read to=4", "no control records read to"),
 ]  # fmt: skip
 
 

@@ -133,9 +133,18 @@ CASES = [
         for number, request in enumerate((ADD, REMOVE_2))
     ),
     # Updating.
+    Case("values before a voter set leave with it, those behind it wait", LEADER, f"""
+        append 7                    => arm timer linger
+        {MOVED}
+        append 8                    => arm timer linger
+        poll
+            => append at offset 3, epoch 1: 7; append at offset 4, epoch 1: Voters; pending=8
+        poll expired=linger         => only append at offset 5, epoch 1: 8; pending=none
+    """),
     Case("a voter moves", LEADER, f"""
         {MOVED}
-            => reply to 2: update-raft-voter-response epoch=1 leader=1; no answer error
+            => reply to 2: update-raft-voter-response epoch=1 leader=1; no answer error; \
+voter change=none; no arm timer voter-change
         poll               => append at offset 3, epoch 1: Voters
         {fetch("2/B", 4)}
         update-raft-voter-request from=9/I                 => answer error=VOTER_NOT_FOUND

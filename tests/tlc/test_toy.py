@@ -61,6 +61,7 @@ def test_a_violation_has_the_shortest_behaviour() -> None:
     assert (done.said.violated, done.said.behaviour, done.trouble) == ("Small", 3, None)
 
 
+@pytest.mark.slow
 def test_a_module_that_tlc_refuses() -> None:
     done, _ = search("Whatever", TOY.replace("Init ==", "Init =="[:-1]))
     assert not done.said.distinct and done.trouble is not None and "\n" not in done.trouble

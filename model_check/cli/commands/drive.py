@@ -12,12 +12,14 @@ from pathlib import Path
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
+from kraftcheck.evidence.adapters.recorded import Recorder, hold
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
-from kraftcheck.support.arguments import seconds, whole_number
+from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import (
@@ -40,6 +42,9 @@ output; docs/drive.md describes the protocol. The reference is an adapter too:
   kraftcheck drive \\
       --adapter 'python -m kraftcheck.evidence.adapters.adapter'
 
+--record FILE keeps what both sides say. --session FILE compares a recorded
+session with the reference as it is now, without the implementation.
+
 Exit status: 0 no difference, 1 a difference, 2 the adapter or something else
 does not work, 3 the limit came first, nothing could be compared, or the run
 was interrupted.
@@ -49,11 +54,8 @@ was interrupted.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--adapter",
-        required=True,
-        metavar="COMMAND",
-        help="the command of the adapter, split as a shell would",
+    add_implementation(parser).add_argument(
+        "--session", type=Path, metavar="FILE", help="compare the answers in this recorded session instead"
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
@@ -74,15 +76,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
     )
     parser.add_argument(
-        "--timeout", type=seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
-    )
-    parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
     )
     parser.add_argument(
         "--keep-going", action="store_true", help="show the first difference of every sequence"
     )
     parser.add_argument("--save", type=Path, metavar="DIR", help="write the sequences to this folder")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write the session to this file (gzip)")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write the first difference's trace"
     )
@@ -92,26 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Drive the adapter. Raises InputError where the adapter does not work."""
-    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
-    if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
-        raise InputError(
-            "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the "
-            "wire; drive with another protocol."
-        )
-    require_file_can_be_written(arguments.output, "-o")
-    require_folder_can_be_written(arguments.save, "--save")
-    begin = time.monotonic()
-    with progress() as tell, AdapterProcess(arguments.adapter, arguments.timeout) as process:
-        session = Session(process, arguments.limit)
-        report = Report(capabilities=session.capabilities, protocol=protocol)
-        sequences = _sequences(arguments, protocol, report, tell)
-        if arguments.save is not None:
-            _save(arguments.save, sequences)
-        begin = time.monotonic()
-        _drive(session, sequences, report, tell, keep_going=arguments.keep_going)
-        report.seconds = time.monotonic() - begin
-    if arguments.output is not None and report.failed:
-        _write_trace(arguments.output, report)
+    report = _drive(arguments) if arguments.session is None else _hold(arguments)
     if arguments.json:
         print(json.dumps(versioned("drive", as_json(report)), indent=2))
     else:
@@ -119,6 +100,49 @@ def run(arguments: argparse.Namespace) -> int:
     return {"agrees": EXIT_EXPECTED, "differs": EXIT_DIFFERS, "undetermined": EXIT_UNDETERMINED}[
         report.verdict
     ]
+
+
+def _hold(arguments: argparse.Namespace) -> Report:
+    """The report on a recorded session, which has its own sequences."""
+    others = ("jars", "scenario", "traces", "limit", "save", "record", "output")
+    given = [name for name in others if getattr(arguments, name) is not None]
+    if given:
+        options = " and ".join(f"--{name}" for name in given)
+        raise InputError(f"--session: the session has its sequences already; leave out {options}.")
+    begin = time.monotonic()
+    with progress() as tell:
+        report = hold(arguments.session, tell)
+    report.seconds = time.monotonic() - begin
+    return report
+
+
+def _drive(arguments: argparse.Namespace) -> Report:
+    """The report on an adapter."""
+    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
+    if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
+        raise InputError(
+            "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the "
+            "wire; drive with another protocol."
+        )
+    require_file_can_be_written(arguments.output, "-o")
+    require_file_can_be_written(arguments.record, "--record")
+    require_folder_can_be_written(arguments.save, "--save")
+    begin = time.monotonic()
+    with progress() as tell, AdapterProcess(command_of(arguments, tell), timeout_of(arguments)) as process:
+        recorder = Recorder(process, keeps=arguments.record is not None)
+        session = Session(recorder, arguments.limit)
+        report = Report(capabilities=session.capabilities, protocol=protocol)
+        sequences = _sequences(arguments, protocol, report, tell)
+        if arguments.save is not None:
+            _save(arguments.save, sequences)
+        begin = time.monotonic()
+        _drive_all(session, recorder, sequences, report, tell, keep_going=arguments.keep_going)
+        report.seconds = time.monotonic() - begin
+    if arguments.record is not None:
+        recorder.write(arguments.record)
+    if arguments.output is not None and report.failed:
+        _write_trace(arguments.output, report)
+    return report
 
 
 def _sequences(
@@ -145,8 +169,9 @@ def _sequences(
     return [*generated.sequences, *probes(protocol), *scripts(protocol)]
 
 
-def _drive(
+def _drive_all(
     session: Session,
+    recorder: Recorder,
     sequences: list[DriveSequence],
     report: Report,
     tell: Callable[[str], None],
@@ -155,7 +180,9 @@ def _drive(
 ) -> None:
     for number, sequence in enumerate(sequences, 1):
         tell(f"driving: {number} of {len(sequences)}")
+        recorder.sequence = sequence.name
         driven = session.drive(sequence)
+        recorder.sequence = None  # The search for a shorter sequence is not recorded.
         report.add(driven)
         if driven.limited:
             report.not_driven = len(sequences) - number

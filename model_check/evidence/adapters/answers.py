@@ -124,6 +124,8 @@ def read_hello(line: str) -> Capabilities:
     """The answer to the handshake. Raises AdapterError."""
     fields = _object(line, 0, "the handshake")
     try:
+        if "error" in fields:
+            raise AdapterError(f"answered with an error: {fields.text('error')[:300]}")
         version = fields.number("protocol")
         if version != PROTOCOL:
             raise AdapterError(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.stimuli import (
     Crash,
     DriveSequence,
     LateResponse,
+    ReplaceDisk,
     Start,
     Stimulus,
     WaitExpired,
@@ -40,6 +42,7 @@ from kraftcheck.reference.events import (
     Timer,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.leadership import is_lingering
 from kraftcheck.reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import (
@@ -51,10 +54,14 @@ from kraftcheck.reference.replica import (
     Resigned,
     Unattached,
 )
-from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.step import Outcome, start
+from kraftcheck.systems.kraft.host import identity_on
 
 #: The effects that change the disk.
 ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, LoadSnapshot)
+
+#: The time before a sequence: a time of day. Kafka takes -1 for "never" and subtracts it from the clock.
+FIRST_MS = 1_700_000_000_000
 
 #: The correlation id of an answer that no request awaits.
 STALE = -1
@@ -70,12 +77,14 @@ class Question:
     """One step: the stimulus as it happens (an event with ids and time), and the result of the reference.
 
     before: the replica before it, ``None`` where no process runs. outcome: ``None`` for a crash. disk: the
-    disk that a start finds. position: the number of the stimulus in its sequence.
+    disk that a start finds; identity: the configuration of a process on that disk. position: the number of
+    the stimulus in its sequence.
     """
 
     position: int
     now: int
     event: Event | Start | Crash
+    identity: Replica
     before: Replica | None
     outcome: Outcome | None
     disk: Disk
@@ -88,46 +97,71 @@ class Question:
 
 
 class Asking:
-    """Feeds a sequence to the reference."""
+    """Feeds a sequence to the reference.
 
-    def __init__(self, sequence: DriveSequence) -> None:
+    ``now``: the time; ``replica``: the replica, ``None`` where no process runs. ``punctual``: a poll finds
+    exactly the timers expired that it names, and not those that are over by then.
+    """
+
+    def __init__(self, sequence: DriveSequence, *, punctual: bool = False) -> None:
         self.sequence = sequence
         self.times = times_of(sequence.protocol)
-        self.now = 0
+        self.now = FIRST_MS
         self.replica: Replica | None = None
+        self._punctual = punctual
+        self._identity = sequence.identity
         self._disks = [sequence.disk]
+        self._taken_out: Disk | None = None
         self._deadlines: dict[Timer, int] = {}
         self._requests = 0
         self._sent: dict[int, list[int | None]] = {}
+        self._silent = SilentLeader()
 
     def questions(self) -> Iterator[Question]:
         """The steps in order; a stimulus without a possible target is skipped."""
         for position, stimulus in enumerate(self.sequence.stimuli):
-            question = self._ask(position, stimulus)
+            question = self.ask(position, stimulus)
             if question is not None:
                 yield question
 
-    def _ask(self, position: int, stimulus: Stimulus) -> Question | None:
+    @property
+    def disk(self) -> Disk:
+        """The disk as it is now."""
+        return self._disks[-1]
+
+    def ask(self, position: int, stimulus: Stimulus) -> Question | None:
+        """The step that comes of ``stimulus``; ``None`` if it has no possible target."""
         self.now += 1
-        before = self.replica
+        before, identity = self.replica, self._identity
         if isinstance(stimulus, Start):
-            disk = disks.as_found(self._disks[-1], written_back=self.sequence.written_back)
+            disk = disks.as_found(self.disk, written_back=self.sequence.written_back)
             self._disks, self._deadlines, self._sent = [disk], {}, {}
-            identity = replace(self.sequence.identity, next_correlation=0)
-            outcome = start(self.sequence.protocol, identity, disk)
-            return self._follow(Question(position, self.now, stimulus, None, outcome, disk))
+            self._silent = SilentLeader()
+            outcome = start(self.sequence.protocol, replace(identity, next_correlation=0), disk)
+            return self._follow(Question(position, self.now, stimulus, identity, None, outcome, disk))
+        if isinstance(stimulus, ReplaceDisk):
+            self._replace_disk(stimulus.directory)
+            stimulus = Crash()
+        elif isinstance(stimulus, Crash) and before is not None:
+            disk = self._disks[max(0, len(self._disks) - 1 - stimulus.undone)]
+            self._disks = [disks.lose_power(disk) if stimulus.loses_power else disk]
         if before is None:
             return None
         if isinstance(stimulus, Crash):
-            disk = self._disks[max(0, len(self._disks) - 1 - stimulus.undone)]
-            self._disks = [disks.lose_power(disk) if stimulus.loses_power else disk]
             self.replica = None
-            return Question(position, self.now, stimulus, before, None, self._disks[0])
+            return Question(position, self.now, stimulus, identity, before, None, self.disk)
         event = self._event(before, stimulus)
         if event is None:
             return None
-        outcome = step(self.sequence.protocol, before, event)
-        return self._follow(Question(position, self.now, event, before, outcome, self._disks[-1]))
+        outcome = self._silent.step(self.sequence.protocol, before, event)
+        return self._follow(Question(position, self.now, event, identity, before, outcome, self.disk))
+
+    def _replace_disk(self, directory: str) -> None:
+        old, back = self.disk, self._taken_out
+        known = back is not None and back.directory == directory
+        disk = back if back is not None and known else Disk(directory=directory)
+        self._taken_out = disks.as_found(old, written_back=self.sequence.written_back)
+        self._disks, self._identity = [disk], identity_on(self.sequence.identity, disk)
 
     def _event(self, replica: Replica, stimulus: WaitExpired | LateResponse | Event) -> Event | None:
         if isinstance(stimulus, WaitExpired):
@@ -155,15 +189,17 @@ class Asking:
         return ResponseReceived(stimulus.source, response, old[-1], self.now) if old else None
 
     def _poll(self, replica: Replica, poll: Poll) -> Poll:
-        """The poll at a time at which the named timers have expired, and by then all others."""
+        """The poll at a time at which the named timers have expired, and others that are over by then."""
         running = running_timers(replica)
         for timer in poll.expired:
             if timer in running:
                 self.now = max(self.now, self._deadlines.get(timer, self.now))
-        over = tuple(
-            t for t in running if t in poll.expired or self._deadlines.get(t, self.now + 1) <= self.now
-        )
+        late = () if self._punctual else tuple(t for t in running if self._is_over(t))
+        over = tuple(timer for timer in running if timer in poll.expired or timer in late)
         return Poll(over, poll.discovery, self.now)
+
+    def _is_over(self, timer: Timer) -> bool:
+        return self._deadlines.get(timer, self.now + 1) <= self.now
 
     def _follow(self, question: Question) -> Question:
         outcome = question.outcome
@@ -203,7 +239,7 @@ def running_timers(replica: Replica) -> tuple[Timer, ...]:
     """The timers that the poll routine of this role looks at."""
     role = replica.role
     if isinstance(role, Leader):
-        lingering = (Timer.LINGER,) if role.pending else ()
+        lingering = (Timer.LINGER,) if is_lingering(role) else ()
         changing = (Timer.VOTER_CHANGE,) if role.change is not None else ()
         return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering, *changing)
     if isinstance(role, Follower):

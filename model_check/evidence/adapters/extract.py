@@ -6,8 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from kraftcheck.evidence.adapters.asked import ON_DISK
-from kraftcheck.evidence.adapters.situations import prologue
-from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Origin, Start, Stimulus, WaitExpired
+from kraftcheck.evidence.adapters.opening import Prefix, opening, prefix_of
+from kraftcheck.evidence.adapters.prologue import Opening
+from kraftcheck.evidence.adapters.stimuli import (
+    Crash,
+    DriveSequence,
+    Origin,
+    ReplaceDisk,
+    Start,
+    Stimulus,
+    WaitExpired,
+)
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Event, FetchWaitExpired
 from kraftcheck.reference.replica import Replica
@@ -27,15 +36,15 @@ def sequences(
     A replica whose initial state no sequence of events leads to is driven from its first start on.
     """
     path = tuple(each.option for each in taken)
+    prefix = prefix_of(scenario)
     for component, identity in enumerate(system.identities):
-        begun = system.nodes[component]
         found = list(_happenings(system, component, taken))
-        disk, opening = _opening(system, scenario, component, identity, begun)
-        if opening is None:
+        disk, before = _opening(system, scenario, prefix, component)
+        if before is None:
             found = _from_first_start(found)
             disk = _disk_before(taken, found, component)
         else:
-            found = [*((0, stimulus) for stimulus in opening), *found]
+            found = [*((0, stimulus) for stimulus in before), *found]
         if not any(step for step, _ in found):
             continue
         yield DriveSequence(
@@ -49,18 +58,15 @@ def sequences(
         )
 
 
-def _opening(
-    system: KRaftSystem, scenario: KRaftScenario, component: int, identity: Replica, begun: Node
-) -> tuple[Disk, tuple[Stimulus, ...] | None]:
-    """The first disk of a replica and the events at it before the behaviour begins."""
-    if begun.replica is None:
-        return begun.disk, ()
-    replicas = scenario.replicas
-    if replicas.initial_leader is not None and identity.id not in replicas.fresh:
-        return begun.disk, None
-    if str(identity.id) not in replicas.initial:
-        return Disk(directory=begun.disk.directory), (Start(),)
-    return prologue(system.protocols[component], identity, begun.replica)
+def _opening(system: KRaftSystem, scenario: KRaftScenario, prefix: Prefix | None, component: int) -> Opening:
+    """The first disk of a replica and the events at it before the behaviour begins: also those in the run to
+    its initial leader.
+    """
+    if prefix is None or system.identities[component].id in scenario.replicas.fresh:
+        return opening(system, scenario, component)
+    begun = opening(prefix.system, prefix.scenario, component)
+    run = (stimulus for _, stimulus in _happenings(prefix.system, component, prefix.taken))
+    return begun if begun.stimuli is None else Opening(begun.disk, (*begun.stimuli, *run))
 
 
 def _happenings(
@@ -73,11 +79,12 @@ def _happenings(
         detail = details(system, each.before, each.step.path)
         assert detail is not None
         node = cast(Node, each.before.locals[component])
-        for stimulus in _stimuli(node, cast(KRaftStep, detail)):
+        for stimulus in stimuli_of(node, cast(KRaftStep, detail)):
             yield number, stimulus
 
 
-def _stimuli(node: Node, detail: KRaftStep) -> Iterator[Stimulus]:
+def stimuli_of(node: Node, detail: KRaftStep) -> Iterator[Stimulus]:
+    """The events at a replica, which is as ``node``, in a step."""
     execution, restarted = detail.execution, detail.restarted
     if execution is not None:
         if node.replica is None:
@@ -85,7 +92,10 @@ def _stimuli(node: Node, detail: KRaftStep) -> Iterator[Stimulus]:
         for event in execution.events:
             yield _stimulus(node.replica, event)
     if restarted is not None:
-        if execution is not None or node.replica is not None:
+        disk = cast(Node, detail.outcome.local).disk
+        if disk.directory is not None and disk.directory != node.disk.directory:
+            yield ReplaceDisk(disk.directory)
+        elif execution is not None or node.replica is not None:
             yield Crash(_undone(execution, detail.completed), detail.loses_power)
         for cut in detail.cut:
             yield Start()

@@ -22,7 +22,7 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.traces import Trace, TraceError, json_form
 from kraftcheck.traces.build import build as build_trace
-from kraftcheck.traces.walk import Walk
+from kraftcheck.traces.build import walk_again
 
 FORMAT, VERSION = "kraftcheck-drive-sequence", 1
 
@@ -73,9 +73,7 @@ def _of_trace(trace: Trace, path: Path) -> list[DriveSequence]:
     scenario = of_replicas(trace.scenario, "driving an implementation")
     system = build(scenario, str(path))
     try:
-        walk = Walk(system, trace.initial)
-        for step in trace.steps:
-            walk.take(walk.find(step.action, step.message, step.choice, step.duplicate))
+        walk = walk_again(system, trace)
     except TraceError as error:
         raise InputError(f"{path}: the present reference does not take this behaviour ({error}).") from None
     return list(sequences(system, scenario, path.stem, walk.taken))

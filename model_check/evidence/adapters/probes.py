@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kraftcheck.evidence.adapters.asked import Asking
-from kraftcheck.evidence.adapters.situations import approach, situation
+from kraftcheck.evidence.adapters.prologue import approach
+from kraftcheck.evidence.adapters.situations import situation
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.query.ask import ask, expecting_answer
 from kraftcheck.query.replica_tables import PROBES, REPLICATION

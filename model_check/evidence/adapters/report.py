@@ -11,10 +11,10 @@ from kraftcheck import spec
 from kraftcheck.checking.coverage.not_exercised import carried_out, not_exercised
 from kraftcheck.evidence.adapters import files, wire
 from kraftcheck.evidence.adapters.answers import Capabilities
-from kraftcheck.evidence.adapters.asked import Asking, Question
+from kraftcheck.evidence.adapters.asked import Question
 from kraftcheck.evidence.adapters.compare import NOT_COMPARED
 from kraftcheck.evidence.adapters.session import Counts, Driven
-from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
+from kraftcheck.evidence.adapters.stimuli import Crash, Start
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.events import Poll, RequestReceived, ResponseReceived
 from kraftcheck.reference.protocol import Protocol
@@ -125,13 +125,12 @@ def _difference(driven: Driven, shortened: Driven) -> dict[str, Any]:
             {"field": each.field, "expected": each.expected, "got": each.found} for each in failed.differences
         ],
         "rules": list(failed.question.outcome.rules),
-        "shortened": files.encode(shortened.sequence),
+        "shortened": files.encode(shortened.sequence) if shortened.sequence.stimuli else None,
     }
 
 
 def _number(driven: Driven) -> int:
-    assert driven.failed is not None
-    return len(questions_until(driven.sequence, driven.failed.question.position))
+    return len(driven.questions)
 
 
 # For people.
@@ -221,9 +220,9 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     failed = driven.failed
     assert failed is not None and failed.question.outcome is not None
     say(out, printable(f"Difference in step {_number(driven)} of {driven.sequence.name}"), "bold red")
-    _print_differences(failed.differences)
+    print_differences(failed.differences)
     heading(out, "Rules that decided in the reference")
-    _print_rules(failed.question.outcome.rules, verbose=verbose)
+    print_rules(failed.question.outcome.rules, verbose=verbose)
     shown = driven if verbose else shortened
     replica = shown.sequence.identity.id
     count, whole = _number(shown), _number(driven)
@@ -232,7 +231,7 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
         text += f"; shortened from {whole} steps to {count}"
     heading(out, text)
     assert shown.failed is not None
-    for number, question in enumerate(questions_until(shown.sequence, shown.failed.question.position), 1):
+    for number, question in enumerate(shown.questions, 1):
         last = question.position == shown.failed.question.position
         say(out, printable(f"{number}. {head(question, replica)}"), "bold", indent=2, hang=3)
         for line in lines(question, replica, verbose=verbose or last):
@@ -246,7 +245,8 @@ def _print_difference(driven: Driven, shortened: Driven, *, verbose: bool) -> No
     say(out, "")
 
 
-def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
+def print_rules(decided: Sequence[str], *, verbose: bool) -> None:
+    """The ids of rules; ``verbose``: with their sentences."""
     out = console()
     if not verbose:
         say(out, " ".join(decided) or "none", indent=2)
@@ -257,7 +257,8 @@ def _print_rules(decided: Sequence[str], *, verbose: bool) -> None:
         say(out, "not in the catalogue" if catalogued is None else catalogued.sentence, indent=4)
 
 
-def _print_differences(differences: Iterable[Any]) -> None:
+def print_differences(differences: Iterable[Any]) -> None:
+    """Fields with both values."""
     out = console()
     for each in differences:
         entry(out, "field", printable(each.field), column=12)
@@ -272,11 +273,6 @@ def _json(value: Any) -> str:
 
 #: Fields that follow from other shown fields, or are known to the driver only.
 _LEFT_OUT = FOLLOWING | {"voters", "process", "next correlation"}
-
-
-def questions_until(sequence: DriveSequence, position: int) -> list[Question]:
-    """The steps of ``sequence`` up to and including the one of stimulus ``position``."""
-    return [each for each in Asking(sequence).questions() if each.position <= position]
 
 
 def head(question: Question, replica: int) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import Any, TextIO
 
 from kraftcheck.evidence.adapters.asked import times_of
+from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.wire import (
     EFFECTS,
     EVENTS,
@@ -20,7 +21,7 @@ from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.step import Outcome, start
 from kraftcheck.support.errors import InputError
 
 
@@ -44,6 +45,7 @@ class ReferenceAdapter:
         self.protocol = KAFKA
         self.times = times_of(KAFKA)
         self.replica: Replica | None = None
+        self.silent = SilentLeader()
 
     def hello(self) -> dict[str, Any]:
         """The handshake: the adapter can show everything."""
@@ -65,10 +67,11 @@ class ReferenceAdapter:
         """The step on the reference: the replica before it, and its outcome."""
         if kind == "start":
             identity, disk, self.protocol, self.times = decode_start(question)
+            self.silent = SilentLeader()
             return replace(identity, log=disk.log), start(self.protocol, identity, disk)
         if self.replica is None:
             raise InputError(f"{question.where}: no process runs; send 'start' first.")
-        return self.replica, step(self.protocol, self.replica, decode_event(question))
+        return self.replica, self.silent.step(self.protocol, self.replica, decode_event(question))
 
     def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
         """The answer that shows ``outcome``."""

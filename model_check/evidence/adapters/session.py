@@ -7,18 +7,23 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from typing import Protocol as Interface
 
 from kraftcheck.evidence.adapters import wire
 from kraftcheck.evidence.adapters.answers import AdapterError, Answer, Capabilities, read_answer, read_hello
 from kraftcheck.evidence.adapters.asked import STALE, Asking, Question, times_of
+from kraftcheck.evidence.adapters.comparable import comparable
 from kraftcheck.evidence.adapters.compare import Difference, compare
+from kraftcheck.evidence.adapters.deployed import deployed
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.events import ResponseReceived
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.line_process import LineProcess, NoAnswerError
 
@@ -26,18 +31,21 @@ from kraftcheck.support.line_process import LineProcess, NoAnswerError
 NOT_PAIRED = "with a response that no request awaits, before the adapter showed a correlation id"
 
 
-class AdapterProcess(LineProcess):
-    """A running adapter. Raises InputError if ``command`` (split as a shell would, but not run by one) cannot
-    be started.
-    """
+def words_of(command: str) -> list[str]:
+    """A command split as a shell would, but not run by one. Raises InputError."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--adapter: the command cannot be split into words ({error}).") from None
+    if not words:
+        raise InputError("--adapter: the command is empty; give the program that answers.")
+    return words
 
-    def __init__(self, command: str, timeout: float) -> None:
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise InputError(f"--adapter: the command cannot be split into words ({error}).") from None
-        if not words:
-            raise InputError("--adapter: the command is empty; give the program that answers.")
+
+class AdapterProcess(LineProcess):
+    """A running adapter. Raises InputError if the command of ``words`` cannot be started."""
+
+    def __init__(self, words: Sequence[str], timeout: float) -> None:
         try:
             super().__init__(words, timeout, farewell='{"type": "exit"}')
         except (OSError, ValueError) as error:
@@ -54,6 +62,13 @@ class AdapterProcess(LineProcess):
             last = " / ".join(each.strip()[:200] for each in error.errors if each.strip())
             end = f"; the end of its standard error: {last}" if last else ""
             raise AdapterError(error.what, end) from None
+
+
+class Channel(Interface):
+    """Something that answers line by line: the process of an adapter, or one that stands for it."""
+
+    def exchange(self, line: str) -> str:
+        """The line that answers ``line``. Raises AdapterError."""
 
 
 class Failed(NamedTuple):
@@ -92,9 +107,12 @@ class Counts:
 
 @dataclass(slots=True, kw_only=True)
 class Driven(Counts):
-    """The outcome of one sequence. failed: the differing step, which ends the sequence."""
+    """The outcome of one sequence. questions: its steps up to the last, also those that were skipped; failed:
+    the differing step, which ends the sequence.
+    """
 
     sequence: DriveSequence
+    questions: list[Question] = field(default_factory=list)
     failed: Failed | None = None
 
 
@@ -108,7 +126,7 @@ class Session:
     Raises AdapterError if the adapter does not answer the greeting by the protocol.
     """
 
-    def __init__(self, process: AdapterProcess, limit: int | None = None) -> None:
+    def __init__(self, process: Channel, limit: int | None = None) -> None:
         self._process = process
         self._limit = limit
         self.steps = 0
@@ -123,10 +141,12 @@ class Session:
 
         Raises AdapterError, which names the step.
         """
+        sequence = deployed(sequence)
         driven = Driven(sequence=sequence)
         detached: str | None = None
         correlations: Correlations = {}
         for question in Asking(sequence).questions():
+            driven.questions.append(question)
             if isinstance(question.event, Start):
                 detached, correlations = None, {}
             detached = detached or self._refusal(question)
@@ -138,14 +158,14 @@ class Session:
             if self._limit is not None and self.steps >= self._limit:
                 driven.limited = True
                 break
-            answer = self._ask(sequence, question, correlations)
+            answer = self.ask(question, sequence.name, sequence.protocol, correlations)
             if answer.unsupported is not None:
                 detached = f"after a step that the adapter refuses: {answer.unsupported[:100]}"
                 driven.skipped[detached] += 1
                 continue
             driven.steps += 1
             if question.outcome is not None:
-                self._judge(driven, question, answer, correlations)
+                self.judge(driven, question, answer, correlations)
             if driven.failed is not None:
                 break
         return driven
@@ -156,54 +176,100 @@ class Session:
             return None
         return f"from a step of the kind '{kind}' to the next start"
 
-    def ask(self, asked: Json, place: str) -> Answer:
-        """The answer to a question, which gets the next id. Raises AdapterError, which names the place."""
+    def exchange(self, asked: Json, place: str) -> Answer:
+        """The answer to the message ``asked``, which gets the next id. Raises AdapterError, which names
+        ``place``.
+        """
         self.steps += 1
         try:
             return read_answer(self._process.exchange(json.dumps({"id": self.steps, **asked})), self.steps)
         except AdapterError as error:
             raise error.placed(place) from None
 
-    def _ask(self, sequence: DriveSequence, question: Question, correlations: Correlations) -> Answer:
-        asked = wire.encode_question(question, sequence.identity, sequence.protocol)
+    def ask(
+        self, question: Question, name: str, protocol: Protocol, correlations: Correlations, data: Json = None
+    ) -> Answer:
+        """The answer of the adapter to ``question``, a step of the sequence ``name``. ``correlations`` has
+        the ids of the adapter's requests; ``data``: the message that arrives, where another adapter has sent
+        it. Raises AdapterError, which names the step.
+        """
+        asked = wire.encode_question(question, protocol)
+        if data is not None:
+            asked["data"] = data
         if isinstance(question.event, ResponseReceived):
             own = question.event.correlation
             asked["correlationId"] = STALE if own in (None, STALE) else correlations.get(own)
-        return self.ask(asked, f"in step {question.position + 1} of {sequence.name} ({asked['type']})")
+        return self.exchange(asked, f"in step {question.position + 1} of {name} ({asked['type']})")
 
-    def _judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
+    def judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
         """Compare the answer with the outcome of the reference, and count the rules that it shows."""
-        outcome, times = question.outcome, times_of(driven.sequence.protocol)
+        outcome = question.outcome
         assert outcome is not None
-        before = question.before or outcome.replica
-        effects = [wire.encode_effect(effect, before, times) for effect in outcome.effects]
-        state = {} if question.ended else encode_state(outcome.replica, stopped=False)
-        shown = self.capabilities._replace(state=frozenset()) if question.ended else self.capabilities
+        expected = expectation(question, driven.sequence.protocol)
         unknown: set[str] = set()
-        try:
-            found = tuple(compare(shown, effects, state, answer.effects, answer.state, unknown))
-        except RecursionError:
-            raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
+        found = expected.differences(self.capabilities, answer, unknown)
         if found:
             driven.compared += 1
             driven.failed = Failed(question, found)
             return
+        shown, effects = expected.shown_by(self.capabilities), expected.effects
         driven.decided.update(outcome.rules)
         driven.not_known |= unknown
         kinds = {effect["effect"] for effect in effects}
         # That there is no effect shows, too.
         visible = bool(kinds & shown.effects) or bool(shown.effects and not effects)
         driven.compared += visible or bool(shown.state)
-        if visible or (shown.state and not effects) or self._state_shows(question, state):
+        if visible or (shown.state and not effects) or self._state_shows(question, expected.state):
             driven.rules.update(outcome.rules)
-        for mine in effects:
-            for theirs in answer.effects:
-                if mine["effect"] == theirs["effect"] == "request" and theirs.get("to") == mine["to"]:
-                    correlations[mine["correlationId"]] = theirs.get("correlationId")
+        note_correlations(correlations, expected, answer)
 
     def _state_shows(self, question: Question, state: dict[str, Json]) -> bool:
         before = {} if question.before is None else encode_state(question.before, stopped=False)
         return any(state.get(name) != before.get(name) for name in self.capabilities.state)
+
+
+class Expectation(NamedTuple):
+    """What the reference does in a step: its effects as lines of an adapter show them, and the state
+    afterwards, which is empty where the process has ended.
+    """
+
+    question: Question
+    effects: list[dict[str, Json]]
+    state: dict[str, Json]
+
+    def shown_by(self, capabilities: Capabilities) -> Capabilities:
+        """The part of ``capabilities`` that is compared."""
+        return capabilities if self.state else capabilities._replace(state=frozenset())
+
+    def differences(
+        self, capabilities: Capabilities, answer: Answer, unknown: set[str] | None = None
+    ) -> tuple[Difference, ...]:
+        """See :func:`kraftcheck.evidence.adapters.compare.compare`. Raises AdapterError."""
+        shown = self.shown_by(capabilities)
+        try:
+            wanted, got = comparable(self.question, self.effects, answer.effects)
+            return tuple(compare(shown, wanted, self.state, got, answer.state, unknown))
+        except RecursionError:
+            raise AdapterError("the adapter gave a wrong answer: it is nested too deeply.") from None
+
+
+def expectation(question: Question, protocol: Protocol) -> Expectation:
+    """What the reference does in a step that is not a crash."""
+    outcome, times = question.outcome, times_of(protocol)
+    assert outcome is not None
+    before = question.before or outcome.replica
+    effects = [wire.encode_effect(effect, before, times) for effect in outcome.effects]
+    return Expectation(
+        question, effects, {} if question.ended else encode_state(outcome.replica, stopped=False)
+    )
+
+
+def note_correlations(correlations: Correlations, expected: Expectation, answer: Answer) -> None:
+    """Add the ids that the adapter gave to the requests of an answer without differences."""
+    for mine in expected.effects:
+        for theirs in answer.effects:
+            if mine["effect"] == theirs["effect"] == "request" and theirs.get("to") == mine["to"]:
+                correlations[mine["correlationId"]] = theirs.get("correlationId")
 
 
 def _is_lost(question: Question, correlations: Correlations) -> bool:

@@ -1,7 +1,7 @@
 """The events at one replica, in order: the unit along which an implementation is driven.
 
-A stimulus is an event of the reference, or a start, a crash, a late answer, or the expiry of a fetch in
-purgatory. Ids of requests and answers and the time are not part of it: the driver assigns them.
+A stimulus is an event of the reference, or a start, a crash, another disk, a late answer, or the expiry of a
+fetch in purgatory. Ids of requests and answers and the time are not part of it: the driver assigns them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.messages import Response
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.types import INT32, Meaning, NodeId, Range
+from kraftcheck.reference.types import INT32, Directory, Meaning, NodeId, Range
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 Count = Annotated[int, Meaning.PLAIN, Range(0, INT32)]
@@ -34,6 +34,14 @@ class Crash(Frozen):
     loses_power: bool = False
 
 
+class ReplaceDisk(Frozen):
+    """The process is killed, and its disk is replaced by the one with this directory id: the disk that was
+    taken out last, if it has that id, or else an empty one.
+    """
+
+    directory: Directory
+
+
 class WaitExpired(Frozen):
     """The fetch at ``position`` in purgatory (0: the oldest) expires."""
 
@@ -47,7 +55,7 @@ class LateResponse(Frozen):
     response: Response
 
 
-Stimulus = Start | Crash | WaitExpired | LateResponse | Event
+Stimulus = Start | Crash | ReplaceDisk | WaitExpired | LateResponse | Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,11 +163,12 @@ def kind_of(event: Event | Start | Crash) -> str:
     return _STEPS[type(event)][0]
 
 
-def encode_question(question: Question, identity: Replica, protocol: Protocol) -> Json:
+def encode_question(question: Question, protocol: Protocol) -> Json:
     """A step as it is sent to an adapter, without its ``id``."""
     event = question.event
     if isinstance(event, Start):
-        return {"type": "start", "now": question.now, **encode_start(identity, question.disk, protocol)}
+        start = encode_start(question.identity, question.disk, protocol)
+        return {"type": "start", "now": question.now, **start}
     if isinstance(event, Crash):
         return {"type": "crash", "now": question.now}
     return encode_event(event, question.now)

@@ -200,7 +200,7 @@ class AdapterHost:
     def _exchange(self, asked: Json, now: int) -> None:
         self._now = ORIGIN + now + len(self._steps_ahead)
         place = f"in a {asked['type']} at node {self._replica.id}"
-        answer = self._session.ask({**asked, "now": self._now}, place)
+        answer = self._session.exchange({**asked, "now": self._now}, place)
         if answer.unsupported is not None:
             raise AdapterError(f"cannot take a step: {answer.unsupported}").placed(place)
         try:

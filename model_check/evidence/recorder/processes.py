@@ -14,7 +14,7 @@ from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
 from kraftcheck.evidence.recordings.recording import NOT_RAFT
 from kraftcheck.evidence.recordings.state import same
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.effects import AppendAccepted, CallFailed, Effect, Fatal, StoreSnapshot
+from kraftcheck.reference.effects import AppendAccepted, CallFailed, Effect, Fatal, Flush, StoreSnapshot
 from kraftcheck.reference.events import Event, FetchWaitExpired, RequestReceived, ResponseReceived
 from kraftcheck.reference.messages import AddRaftVoterRequest, ApiVersionsResponse, Request
 from kraftcheck.reference.replica import Leader, Replica
@@ -57,7 +57,9 @@ class Processes(Network, ABC):
             calls = listener.during(host.effects, host.replica.log)
             self._show(process, "tick", {}, before, calls)
             if host.stopped:
-                self._end(process, "stopped", [], [], power_loss=None)
+                end = node.disk.log.end_offset
+                left = [Flush(end)] if node.disk.flushed < end else []
+                self._end(process, "stopped", left, [], power_loss=None, before=host.replica)
                 return
             # A poll that changes the role does not wait (Kafka: pollFollowerAsVoter and the others return 0).
             waits = type(host.replica.role) is type(before.role)

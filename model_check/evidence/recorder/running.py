@@ -11,7 +11,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from kraftcheck.evidence.adapters.session import AdapterProcess, Session
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session, words_of
 from kraftcheck.evidence.recorder.adapter_host import AdapterHost, require_whole
 from kraftcheck.evidence.recorder.schedule import Schedule, record
 from kraftcheck.evidence.recordings.fields import Json
@@ -77,7 +77,7 @@ class Adapters:
 
     def _session(self, number: int) -> Session:
         while len(self._running) <= number:
-            process = AdapterProcess(self._command, self._timeout)
+            process = AdapterProcess(words_of(self._command), self._timeout)
             try:
                 session = Session(process)
                 require_whole(session)

@@ -33,6 +33,7 @@ from kraftcheck.reference.effects import (
     CallFailed,
     Effect,
     Fatal,
+    Flush,
     ForgetRequests,
     Send,
     StoreSnapshot,
@@ -281,6 +282,9 @@ class NodeRun:
             timed_out = self.shutdown_at is not None and event.now >= self.shutdown_at
             if not self.host.stopped and not timed_out:
                 self.found.append(Found("reason", "the shutdown is not complete", reason))
+            end = self.stored.disk.log.end_offset
+            if self.stored.disk.flushed < end:
+                self.host.effects = [Flush(end)]  # Kafka: KafkaRaftClient.close
         elif reason != "killed":
             if event.message is not None:
                 self._unseen_poll()

@@ -182,4 +182,4 @@ def fits(reason: str, effects: Sequence[Effect], count: int) -> bool:
         if has_happened:
             return count > 0 and isinstance(effects[count - 1], kind)
         return count < len(effects) and isinstance(effects[count], kind)
-    return count == 0
+    return count == (len(effects) if reason == "stopped" else 0)

@@ -6,10 +6,8 @@ of a node carry the effects of the step and the node's state after it.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +40,8 @@ from kraftcheck.evidence.recordings.typed import Json, typed
 from kraftcheck.support import codec
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.files import opened, read_text
+from kraftcheck.support.files import read_text
+from kraftcheck.support.gzip_lines import MAX_LINE_BYTES, gzip_lines
 
 #: Fields about a node's step or message: on a line that cannot have one they are wrong, not unknown.
 _ACTS = frozenset({"mid", "during", "s", "log", "persist", "out", "cb"})
@@ -52,12 +51,6 @@ STATE, _SENT = names(RecordedState), names(Sent)
 
 #: The files of a run.
 FILES = ("run.json", "trace.jsonl.gz")
-
-#: The longest line and the largest content that are read; a run of more than ``_CHECKED_BYTES`` must not be
-#: compressed more than ``MAX_RATIO`` times. Recorded runs have less than a hundredth of both, and a ratio of
-#: 30.
-MAX_LINE_BYTES, MAX_TRACE_BYTES = 2**20, 2**28
-MAX_RATIO, _CHECKED_BYTES = 200, 16 * 2**20
 
 #: The node's server answers requests of this API, not its raft module; the recorder lists the answer among
 #: the effects of the node's next step.
@@ -151,7 +144,8 @@ def read(folder: Path) -> Recording:
     trace = folder / "trace.jsonl.gz"
     with without_collector():
         reading = _Reading()
-        for line, where in _lines(trace):
+        for text, where in gzip_lines(trace, "the events of a recorded run"):
+            line = codec.parse(text, where)
             reading.take(line, where)
     name = folder.name if summary.run is UNSET else summary.run
     recording = reading.whole(name, str(trace), summary, totals)
@@ -167,35 +161,6 @@ def recording_of(lines: Iterable[Json], name: str = "lines") -> Recording:
     for number, line in enumerate(lines, 1):
         reading.take(line, f"{name}, line {number}")
     return reading.whole(name, name, Summary(len(reading.events)), {})
-
-
-def _lines(path: Path) -> Iterator[tuple[Json, str]]:
-    number = 0
-    try:
-        with opened(path, "the events of a recorded run") as file, gzip.GzipFile(fileobj=file) as stream:
-            while line := stream.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                where = f"{path}, line {number}"
-                if len(line) > MAX_LINE_BYTES:
-                    raise InputError(f"{where}: longer than {MAX_LINE_BYTES:,} bytes; no event of a run is.")
-                if stream.tell() > max(MAX_RATIO * file.tell(), _CHECKED_BYTES):
-                    raise InputError(
-                        f"{where}: the file is compressed more than {MAX_RATIO} times; no recorded run is."
-                    )
-                if stream.tell() > MAX_TRACE_BYTES:
-                    raise InputError(
-                        f"{where}: the events take more than {MAX_TRACE_BYTES:,} bytes; give a shorter run."
-                    )
-                yield _parse(line, where), where
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the gzip file is damaged or cut off after line {number}.") from error
-
-
-def _parse(line: bytes, where: str) -> Json:
-    try:
-        return codec.parse(line.decode(), where)
-    except UnicodeDecodeError:
-        raise InputError(f"{where}: is not UTF-8 text.") from None
 
 
 class _Head(Struct):

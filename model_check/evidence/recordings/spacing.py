@@ -11,7 +11,7 @@ Source: the recorder's loop and network (MANIFEST of the recorded runs).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import UNSET
 
@@ -26,18 +26,21 @@ from kraftcheck.evidence.recordings.typed import Json
 #: A loop that polls more often than this within one ms is moved on by one ms.
 _SPINS = 8
 
+#: The timer by which a leader announces itself again, as states show it.
+_ANNOUNCES = "beginQuorumEpoch"
+
 
 @dataclass(slots=True)
 class _Node:
     """The position of a node: its last step (line, own clock), the number of steps since its clock or a
-    message last advanced it, the deadlines that it shows, and its last pause (line, first and last global
-    ms).
+    message last advanced it, the deadlines that it shows and at which its loop wakes up, and its last pause
+    (line, first and last global ms).
     """
 
     seq: int = -1
     now: int = -1
     steps: int = 0
-    deadlines: Mapping[str, Json] | None = None
+    deadlines: Mapping[str, Json] = field(default_factory=dict)
     paused_at: int | None = None
     paused_from: int = -1
     paused_until: int = -1
@@ -51,6 +54,7 @@ class Spacing:
         self._arrived: dict[tuple[int, int], Flight] = {}
         self._end = recording.events[-1].time
         self._config = recording.config
+        self._announcing = recording.config.timeouts.times.fetch_timeout // 2
         network = recording.config.network
         self._shortest = network.delay_min
         longest = network.delay_max
@@ -73,7 +77,11 @@ class Spacing:
         same = event.kind == "tick" and event.now == node.now
         node.steps = node.steps + 1 if same else 1
         node.seq, node.now = event.seq, event.now
-        node.deadlines = None if event.state is None else event.state["deadlines"]
+        shown = {} if event.state is None else event.state["deadlines"]
+        announced = event.kind == "tick" and shown.get(_ANNOUNCES) == event.now + self._announcing
+        # The poll that has announced the leader sleeps without regard to the timer that it has just restarted
+        # (Kafka: KafkaRaftClient.maybeSendBeginQuorumEpochRequests).
+        node.deadlines = {name: at for name, at in shown.items() if not (announced and name == _ANNOUNCES)}
         if event.kind in ("start", "end"):
             node.paused_at, node.paused_until = None, -1
 
@@ -129,7 +137,7 @@ def _in_time(node: _Node, event: StepEvent, earlier: int) -> Iterator[Found]:
     """The loop takes no step while it is paused, and none after the first deadline that it shows."""
     if event.kind not in ("end", "api") and node.paused_from < event.time < node.paused_until:
         yield Found("t", f"{node.paused_until} or later: the process is paused", event.time, node.paused_at)
-    ahead = [at for at in (node.deadlines or {}).values() if type(at) is int and at > node.now]
+    ahead = [at for at in node.deadlines.values() if type(at) is int and at > node.now]
     if ahead and earlier >= min(ahead) and event.time > node.paused_until:
         yield Found("t", f"a poll at {min(ahead)}, when a timer expires", event.now, node.seq)
 

@@ -114,7 +114,6 @@ class Totals:
         for stored in line.persisted:
             if stored.leader_id == line.node:
                 self.ended_leading[str(stored.leader_epoch)] = line.node
-        self._roles.pop(line.node, None)
         if line.reason == "fatal":
             self.fatal.append((line.time, line.node, line.exception))
 

@@ -79,11 +79,16 @@ def _read_leader_endpoints(data: Any, read: Mapping[str, Any]) -> tuple[Endpoint
     )
 
 
+def _reached(response: m.EpochResponse) -> Endpoint | None:
+    """The leader's endpoint of the listener on which requests arrive (Kafka: Endpoints.address)."""
+    return next((each for each in response.leader_endpoints if each.name == LISTENER), None)
+
+
 def _write_leader_endpoints(response: m.FetchResponse) -> Any:
-    if response.leader is None or not response.leader_endpoints:
+    endpoint = _reached(response)
+    if response.leader is None or endpoint is None:
         return ABSENT
-    first = response.leader_endpoints[0]
-    node = {"nodeId": response.leader, "host": first.host, "port": first.port}
+    node = {"nodeId": response.leader, "host": endpoint.host, "port": endpoint.port}
     return [{**node, "rack": None} if isinstance(response, m.FetchResponse) else node]
 
 
@@ -292,12 +297,12 @@ _MESSAGES: Mapping[str, Layout] = {
             "Host": Computed(
                 "leader_endpoints",
                 _read_one_endpoint,
-                lambda sent: sent.leader_endpoints[0].host if sent.leader_endpoints else "",
+                lambda sent: "" if (reached := _reached(sent)) is None else reached.host,
             ),
             "Port": Computed(
                 "leader_endpoints",
                 None,
-                lambda sent: sent.leader_endpoints[0].port if sent.leader_endpoints else 0,
+                lambda sent: 0 if (reached := _reached(sent)) is None else reached.port,
             ),
         },
     ),

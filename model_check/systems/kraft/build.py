@@ -40,6 +40,14 @@ def build(
     return _Builder(scenario.called(where or scenario.file), absorbs, listener).build()
 
 
+def run_initial_prefix(scenario: KRaftScenario) -> InitialPrefix:
+    """The run that leads to ``replicas.initial-leader``, which the scenario must name: its system and steps.
+
+    Raises as :func:`build`.
+    """
+    return _Builder(scenario, False, None).initial_prefix(scenario.replicas.initial_leader or 0)
+
+
 class _Builder:
     def __init__(self, scenario: KRaftScenario, absorbs: bool, listener: Listener | None) -> None:
         self.scenario, self.absorbs, self.listener = scenario, absorbs, listener
@@ -125,6 +133,17 @@ class _Builder:
         """Let ``system`` begin in the state to which a run without faults has brought all replicas but the
         fresh ones.
         """
+        run, replicas = self.initial_prefix(leader), self.scenario.replicas
+        if len(run.messages) > self.scenario.network.capacity:
+            raise self.scenario.error(
+                f"replicas.initial-leader: {len(run.messages)} fetches are in flight in the beginning; "
+                "network.capacity must allow them"
+            )
+        fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
+        system.begin(initial_prefix.beginning(system, run.state, fresh))
+
+    def initial_prefix(self, leader: int) -> InitialPrefix:
+        """The run, complete, in which ``leader`` comes to lead all replicas that take part."""
         replicas, prefix_scenario = self.scenario.replicas, initial_prefix.scenario_of(self.scenario)
         idle = (*replicas.fresh, *replicas.stopped)
         run = InitialPrefix(
@@ -146,13 +165,7 @@ class _Builder:
                 f"replicas.initial-leader: {leader} does not come to lead all the others in epoch 1"
                 + (cut if self.scenario.network.cut else "")
             )
-        if len(run.messages) > self.scenario.network.capacity:
-            raise self.scenario.error(
-                f"replicas.initial-leader: {len(run.messages)} fetches are in flight in the beginning; "
-                "network.capacity must allow them"
-            )
-        fresh = [component for component, replica in enumerate(self.ids) if replica in replicas.fresh]
-        system.begin(initial_prefix.beginning(system, run.state, fresh))
+        return run
 
     def _budgets(self) -> dict[str, int]:
         wanted = self.scenario.budgets

@@ -2,7 +2,8 @@
 
 A batch X that is committed and followed by a committed batch Y, wherever it is, can be left out if
 
-* no part of the state refers to its end: no log, fetch, high watermark or progress ends there;
+* no part of the state refers to its end: no log, fetch, high watermark or progress ends there, and no replica
+  has read the control records of a truncated log up to an offset inside of it;
 * logs without X end before it, so that a replica without X is without Y, and receives both together;
 * no other batch, and no end of a log that a message or a replica mentions, has an epoch from that of X up to
   that of Y, so that no search for the end of an epoch (KafkaRaftLog.endOffsetForEpoch) leads to the end of X.
@@ -62,6 +63,8 @@ def redundant(
         if lasting is not None and batch.end_offset > lasting:
             return None
         if batch.end_offset in positions or not all(_agrees(each, batch, following) for each in answers):
+            continue
+        if any(batch.base_offset < log.read_to < batch.end_offset for log in logs):
             continue
         lacking = [each for each in whole if batch not in each]
         if (lacking and parted) or any(_end(each) > batch.base_offset for each in lacking):

@@ -91,6 +91,7 @@ def test_what_is_covered_is_what_steps_cover(name: str) -> None:
         assert getattr(found, field) == getattr(plain, field)
 
 
+@pytest.mark.slow
 def test_coverage_survives_an_interruption(tmp_path: Path) -> None:
     scenario = find("ping-pong")
     whole = check(scenario, coverage=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import pytest
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.catalogue import Edit, Mutant
 from kraftcheck.checking.mutation.server import Job, Server
-from kraftcheck.impact.run import FAILED, PASSED
+from kraftcheck.impact.run import FAILED, PASSED, TESTS_FIRST
 from kraftcheck.support.forks import End
 from kraftcheck.systems.guards import Guard, guards_of_brokers
 from tests.checking.mutation import untouched
@@ -73,13 +74,17 @@ def server() -> Iterator[Server]:
         yield found
 
 
-def status(server: Server, mutant: Mutant | None, test: str) -> str:
-    """What comes of a test of the reference, or of the mutant."""
+#: A mutant that cannot run says nothing about its guard.
+BROKEN = re.compile(r" - (SyntaxError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError)\b")
+
+
+def came(server: Server, mutant: Mutant | None, test: str) -> tuple[str, list[str]]:
+    """What comes of a test of the reference, or of the mutant: its status, and the tests that fail."""
     changed = {} if mutant is None else patch.mutated_sources(mutant)
     arguments = {"name": test, "marks": ""}
-    ended = server.run(Job("kraftcheck.impact.worker:test", arguments, 60.0, "mine", changed))
+    ended = server.run(Job("kraftcheck.impact.worker:test", arguments, 60.0, "mine", changed, TESTS_FIRST))
     assert ended.end is End.DONE, ended.why
-    return str(ended.found[0]["status"])
+    return str(ended.found[0]["status"]), [str(line) for line in ended.found[0]["why"]]
 
 
 @pytest.mark.slow
@@ -90,10 +95,16 @@ def test_a_test_sees_that_a_guard_is_gone(key: str, reason: Reason, server: Serv
     ]
     assert reason.test is not None and guards
     for guard in guards:
-        assert status(server, _without(guard, reason), reason.test) == FAILED
+        status, why = came(server, _without(guard, reason), reason.test)
+        assert status == FAILED
+        assert why and all(line.startswith(f"FAILED {reason.test}") for line in why), why
+        assert not any(map(BROKEN.search, why)), why
 
 
 @pytest.mark.slow
 def test_the_reference_as_it_is_passes_these_tests(server: Server) -> None:
-    tests = sorted({reason.test for _, reason in TESTED if reason.test is not None})
-    assert {test: status(server, None, test) for test in tests} == dict.fromkeys(tests, PASSED)
+    """One of each file: all of them are run by themselves, too."""
+    tests = sorted(reason.test for _, reason in TESTED if reason.test is not None)
+    chosen = {test.partition("::")[0]: test for test in tests}.values()
+    assert len(chosen) > 10
+    assert {test: came(server, None, test)[0] for test in chosen} == dict.fromkeys(chosen, PASSED)

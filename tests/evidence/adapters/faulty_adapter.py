@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter, serve
+from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.wire import decode_event, decode_start
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.effects import (
@@ -245,11 +246,13 @@ class FaultyAdapter(ReferenceAdapter):
     def handle(self, kind: str, question: Fields) -> tuple[Replica, Outcome]:
         if kind == "start":
             identity, disk, self.protocol, self.timeouts = decode_start(question)
+            self.silent = SilentLeader()
             if self.fault == "forgets-the-vote-on-restart" and disk.quorum_state is not None:
                 disk = replace(disk, quorum_state=replace(disk.quorum_state, voted=None))
             return replace(identity, log=disk.log), start(self.protocol, identity, disk)
         assert self.replica is not None
-        return self.replica, FAULTS[self.fault](self.protocol, self.replica, decode_event(question))
+        event, faulty = decode_event(question), FAULTS[self.fault]
+        return self.replica, self.silent.step(self.protocol, self.replica, event, faulty)
 
 
 if __name__ == "__main__":

@@ -94,9 +94,10 @@ effects = st.lists(
 )
 
 
+@pytest.mark.slow
 def test_every_question_reads_back() -> None:
     for sequence, question in [(s, q) for s in sequences() for q in Asking(s).questions()]:
-        data = wire.encode_question(question, sequence.identity, sequence.protocol)
+        data = wire.encode_question(question, sequence.protocol)
         fields = Fields.of(json.loads(json.dumps(data)), "question")
         if isinstance(question.event, Start):
             identity, disk, protocol, times = wire.decode_start(fields)
@@ -181,6 +182,24 @@ def test_a_field_at_its_default_may_be_absent_and_an_unknown_one_is_passed_over(
     unknown: set[str] = set()
     assert not list(compare(EVERYTHING, expected, {}, found, {}, unknown))
     assert unknown == {"speed"}
+
+
+def test_an_error_about_an_unknown_partition_may_name_it() -> None:
+    def answer(topic: str, error: int) -> dict[str, Any]:
+        partitions = [{"partitionIndex": 0, "errorCode": error}]
+        data = {"errorCode": 0, "topics": [{"topicName": topic, "partitions": partitions}]}
+        return {"effect": "response", "to": 2, "requestId": 1, "api": "DescribeQuorum", "data": data}
+
+    assert not list(compare(EVERYTHING, [answer("x", 3)], {}, [answer("another", 3)], {}))
+    assert list(compare(EVERYTHING, [answer("x", 6)], {}, [answer("another", 6)], {}))
+    assert list(compare(EVERYTHING, [answer("x", 3)], {}, [answer("another", 6)], {}))
+
+
+def test_how_often_requests_are_forgotten_does_not_count() -> None:
+    one, all_of_them = ({"effect": "forgetRequests", "node": node} for node in (2, None))
+    assert not list(compare(EVERYTHING, [one, all_of_them, one], {}, [all_of_them], {}))
+    assert list(compare(EVERYTHING, [one], {}, [all_of_them], {}))
+    assert list(compare(EVERYTHING, [one], {}, [], {}))
 
 
 def test_order_counts_except_among_messages() -> None:

@@ -95,7 +95,7 @@ def test_no_walk_has_a_problem(seed: int, release: str, size: int, is_dynamic: b
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 18))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 18))])
 def test_no_long_walk_has_a_problem(seed: int, tmp_path: Path) -> None:
     cluster = _cluster(tmp_path, seed, RELEASES[seed % len(RELEASES)], size=3 + seed % 3)
     _walked(cluster, 1_500)
@@ -136,16 +136,18 @@ def test_a_fault_planted_in_a_walk_is_found_and_nothing_else(
 
 @pytest.mark.slow
 def test_what_walks_live_through(tmp_path: Path) -> None:
+    wanted = {"start", "interrupted", "end", "truncation", "snapshot", "voters", "append", "high watermark"}
     seen: Counter[str] = Counter()
     sizes: set[int] = set()
     for seed in range(6):
+        if wanted <= seen.keys() and sizes >= {4, 5}:
+            break
         cluster = _cluster(tmp_path / str(seed), seed, "4.2", size=5)
         _walked(cluster, 500)
         report, told = _read(tmp_path / str(seed))
         seen.update(entry.what for entry in told)
         seen.update(report.findings.notes)
         sizes |= {len(entry.voters) for entry in told if entry.voters is not None}
-    wanted = {"start", "interrupted", "end", "truncation", "snapshot", "voters", "append", "high watermark"}
     assert {name for name in wanted if not seen[name]} == set()
     assert sizes >= {4, 5}
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from kraftcheck import spec
 from kraftcheck.checking.findings import known_findings
 from kraftcheck.evidence.history.checks import GOALS, JUDGED, NOT_JUDGED, why_not
+from kraftcheck.evidence.history.transitions import VOTER
 from kraftcheck.evidence.recordings.outcome import Finding
 from kraftcheck.evidence.recordings.properties.judge import judge
+from kraftcheck.evidence.recordings.properties.states import _is_legal
 from kraftcheck.evidence.recordings.recording import read
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.scenario import shipped
@@ -67,6 +69,13 @@ def test_a_simulated_cluster_with_faults_violates_nothing(tmp_path: Path) -> Non
     result = judge(read(write(tmp_path, list(eventful_recording()))))
     assert [finding for finding in result.findings if not finding.hazard] == []
     assert result.goals["GoalRecordCommitted"] and result.unexplained == []
+
+
+@pytest.mark.parametrize("role", ["Unattached", "Prospective", "Candidate", "Resigned", "Follower"])
+def test_only_a_quorum_of_one_becomes_leader_in_a_single_step(role: str) -> None:
+    """A Follower may have fetched the record that leaves it as the only voter."""
+    step = (("kip996",), role, "Leader", 1, VOTER)
+    assert _is_legal(*step, alone=True) and not _is_legal(*step, alone=False)
 
 
 def test_a_quiet_cluster_violates_nothing(tmp_path: Path) -> None:

@@ -6,10 +6,14 @@ import random
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS
 from kraftcheck.evidence.recordings.lines import STEPS, WORLD
 from kraftcheck.evidence.recordings.outcome import Difference, RunReport
+from kraftcheck.evidence.recordings.recording import StepEvent, recording_of
+from kraftcheck.evidence.recordings.spacing import Spacing
 from tests.evidence.recordings.line_changes import any_change, is_reported
 from tests.evidence.recordings.line_disorder import any_disorder, is_noticed
 from tests.evidence.recordings.small_recording import (
@@ -70,17 +74,19 @@ def test_every_kind_of_event_that_is_covered_agrees() -> None:
     assert report.exceptions["random election timeout"] > 10
 
 
-@pytest.mark.slow
-def test_a_step_left_out_or_doubled_or_exchanged_is_noticed() -> None:
+@pytest.mark.parametrize(
+    "count", [pytest.param(20, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.nightly)]
+)
+def test_a_step_left_out_or_doubled_or_exchanged_is_noticed(count: int) -> None:
     lines, draw = eventful_recording(), random.Random(1)
-    disorders = (any_disorder(lines, draw) for _ in range(60))
+    disorders = (any_disorder(lines, draw) for _ in range(count))
     assert [what for what, changed in disorders if not is_noticed(changed)] == []
 
 
 @pytest.mark.parametrize(
     ("seed", "changes"),
     [
-        *(pytest.param(seed, 40, marks=pytest.mark.slow) for seed in range(1, 4)),
+        pytest.param(1, 40, marks=pytest.mark.slow),
         *(pytest.param(seed, 200, marks=pytest.mark.nightly) for seed in range(6, 10)),
     ],
 )
@@ -187,3 +193,42 @@ def test_an_unknown_field_is_counted_and_named() -> None:
     lines[1]["zone"] = "a"
     report = agrees(lines)
     assert report.exceptions["unknown field"] == 1 and dict(report.unknown) == {"start.zone": 1}
+
+
+# What the loop of a leader and the end of a process do without an event.
+
+
+def test_a_graceful_stop_flushes_the_log() -> None:
+    simulation = Simulation(11, brokers=1, hurry=5)
+    for node in (1, 2, 3, 101):
+        simulation.at(20 * node if node < 9 else 450, lambda node=node: simulation.start(node))
+    for time in range(500, 900, 50):
+        simulation.at(time, lambda: simulation.append(2))
+    simulation.at(900, lambda: simulation.shut_down(101))
+    simulation.run(1100)
+    lines = simulation.finish()
+    (end,) = [line for line in lines if line["ev"] == "end"]
+    assert end["log"] == [{"op": "flush", "to": end["leo"]}] and end["leo"] > 1
+    assert not report_on(lines).differences
+    end["flushed"], end["log"] = 0, []
+    assert "reason" in {one.field for one in report_on(lines).differences}
+
+
+@pytest.mark.parametrize(("announced_at", "wakes"), [(50, True), (100, False)])
+def test_the_poll_that_announces_a_leader_sleeps_past_the_timer_that_it_restarts(
+    announced_at: int, wakes: bool
+) -> None:
+    """A poll is due when a leader announces itself again, except after the one that announced it last."""
+    recording = recording_of(small_recording())
+    steps = [event for event in recording.events if isinstance(event, StepEvent) and event.kind == "tick"]
+    interval = recording.config.timeouts.times.fetch_timeout // 2
+    deadline = announced_at + interval
+
+    def tick(now: int) -> StepEvent:
+        state = {**(steps[0].state or {}), "deadlines": {"beginQuorumEpoch": deadline}}
+        line = structs.replace(steps[0].line, time=now)
+        return structs.replace(steps[0], line=line, now=now, shown={**steps[0].shown, "s": state})
+
+    spacing = Spacing(recording)
+    list(spacing.step(tick(100), None, None, {}))
+    assert bool(list(spacing.step(tick(deadline + 40), None, None, {}))) == wakes

@@ -20,6 +20,7 @@ from kraftcheck.evidence.recordings.exceptions import (
 )
 from kraftcheck.evidence.recordings.network import error_answer, is_error_answer
 from kraftcheck.evidence.recordings.recording import recording_of
+from kraftcheck.evidence.recordings.totals import Totals
 from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference.effects import Persist, Send
 from kraftcheck.reference.events import Poll, Resign, Timer
@@ -83,7 +84,10 @@ def test_clusters_under_every_fault_agree(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 140))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(100, 110), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(110, 140))],
+)
 def test_many_clusters_under_every_fault_agree(seed: int) -> None:
     agrees(faulty_recording(seed))
 
@@ -302,6 +306,16 @@ def test_totals_may_count_what_no_line_shows_and_not_less() -> None:
     assert agrees(lines).exceptions[UNSEEN_MESSAGES] == 1
     lines[-1]["counts"]["ev:recv"] -= 1
     assert [one.field for one in report_on(lines).differences] == ["counts.ev:recv"]
+
+
+def test_a_process_that_starts_in_the_role_of_the_one_before_changes_no_role() -> None:
+    recording = recording_of(small_recording())
+    totals = Totals(recording)
+    shown = next(event for event in recording.events if event.kind == "start")
+    ended = next(event for event in recording.events if event.kind == "end")
+    for event in (shown, ended, shown):
+        totals.take(event)
+    assert sum(totals.entered.values()) == 1
 
 
 def test_a_process_may_end_before_it_has_a_state() -> None:

@@ -39,7 +39,7 @@ CAMPAIGN = Campaign.model_validate(
             {"scenarios": ["alter-quorum"], "protocols": ["kafka"]},
             {"mutants": [MUTANT, BROKER_MUTANT], "mutants-in": "own"},
             {
-                "scenarios": ["brokers-timeouts-swapped", "brokers-delayed-heartbeat"],
+                "scenarios": ["brokers-timeouts-swapped"],
                 "mutants": ["none", BROKER_MUTANT],
                 "coverage": True,
             },

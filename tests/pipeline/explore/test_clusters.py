@@ -92,8 +92,9 @@ def test_every_ci_scenario(tmp_path: Path, master: str) -> None:
 
 @pytest.mark.spark
 def test_some_ci_scenarios_on_a_cluster(tmp_path: Path) -> None:
-    """One that holds, and one that is violated: the last levels of each on Spark."""
-    _on_spark(tmp_path, ["flip-flop", "finding-restart-as-candidate"], LOCAL_CLUSTER, hand_over=15)
+    """One that holds, and one that is violated: the last levels of each on an executor with two tasks."""
+    names = ["cordoned-leader", "brokers-data-without-isr"]
+    _on_spark(tmp_path, names, "local-cluster[1,2,2048]", hand_over=7)
 
 
 # Executors that are killed in the middle of levels change nothing.

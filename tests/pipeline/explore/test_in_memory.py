@@ -17,6 +17,7 @@ from kraftcheck.pipeline.explore.tasks import Job
 from kraftcheck.support.errors import InputError
 from tests.engine.random_symmetric import random_symmetric
 from tests.engine.random_systems import random_system
+from tests.examples import examples
 from tests.pipeline.explore import in_memory
 from tests.pipeline.explore.in_memory import Grouped, InMemory, Killed, Memory, Setup, explore_in_memory
 from tests.pipeline.explore.test_search import require_same
@@ -28,6 +29,7 @@ def system_of(seed: int, symmetric: bool) -> System:
     return random_symmetric(seed) if symmetric else random_system(seed)
 
 
+@examples(40)
 @given(
     seed=st.integers(0, 5000),
     random=st.integers(0, 10**9),
@@ -45,6 +47,7 @@ def test_the_limit_of_depth_in_small_pieces(
     require_same(found, explore(random_system(seed), limits=limits))
 
 
+@examples(40)
 @given(
     seed=st.integers(0, 5000),
     symmetric=st.booleans(),
@@ -92,6 +95,7 @@ def test_an_earlier_run_destroys_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ended == [spent.taken_up + 1] and ended[0] > 2
 
 
+@examples(40)
 @given(
     seed=st.integers(0, 5000),
     random=st.integers(0, 10**9),

@@ -70,10 +70,10 @@ def test_random_systems(spark: Any, tmp_path: Path, seed: int) -> None:
 @pytest.mark.spark
 def test_brokers_with_clocks(spark: Any, tmp_path: Path) -> None:
     scenario = find("brokers-timeouts-swapped")
-    found, spent = on_spark(spark, kind_of(scenario).build(scenario), tmp_path, hand_over=12)
+    found, spent = on_spark(spark, kind_of(scenario).build(scenario), tmp_path, hand_over=20)
     require_same(found, explore(kind_of(scenario).build(scenario)))
     assert [each.property for each in found.violations] == ["InactiveBeforeSelfFenced"]
-    assert spent.handed_over == 4
+    assert spent.handed_over == 5
 
 
 @pytest.mark.nightly

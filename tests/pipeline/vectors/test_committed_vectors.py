@@ -131,12 +131,12 @@ def test_brokers_show_each_rule_with_each_outcome_that_malformed_input_leads_to(
     assert shown <= covered
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("area", BROKER_AREAS)
-def test_every_rule_of_brokers_has_a_vector(area: str) -> None:
-    wanted = {rule for rule in in_broker_steps() if rule.rpartition("-")[0] == area}
+def test_every_rule_of_brokers_has_a_vector() -> None:
+    wanted = set(in_broker_steps())
+    assert {rule.rpartition("-")[0] for rule in wanted} >= set(BROKER_AREAS)
     shown = {rule for entry, _ in files.read(SET) if entry["node"] != form.REPLICA for rule in entry["rules"]}
-    assert wanted and wanted <= shown
+    of_areas = {rule for rule in wanted if rule.rpartition("-")[0] in BROKER_AREAS}
+    assert of_areas <= shown
 
 
 def test_what_brokers_refuse_is_among_the_vectors() -> None:

@@ -125,6 +125,7 @@ def fired() -> set[str]:
     return {rule for world in worlds() for rule in world.rules}
 
 
+@pytest.mark.slow
 def test_every_rule_decides_something(fired: set[str]) -> None:
     rules = {each.id for each in spec.load().rules.values() if each.area in AREAS}
     swapped = replace(KIP343, controller_timeout=2, broker_timeout=1)

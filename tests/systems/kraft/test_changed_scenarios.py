@@ -21,6 +21,7 @@ FINDINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "found"), FINDINGS.items())
 def test_findings_are_found_and_can_be_shown_again(name: str, found: tuple[str, int]) -> None:
     assert shown_again(name) == found

@@ -144,8 +144,8 @@ def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
         "superseded-leader",
         pytest.param("unseen-voter-change", marks=pytest.mark.slow),
         pytest.param("leader-removal-completes", marks=pytest.mark.slow),
-        pytest.param("flip-flop-before-kip-996", marks=pytest.mark.slow),
-        pytest.param("mixed-versions-elect-one-old", marks=pytest.mark.slow),
+        pytest.param("flip-flop-before-kip-996", marks=pytest.mark.nightly),
+        pytest.param("mixed-versions-elect-one-old", marks=pytest.mark.nightly),
     ],
 )
 def test_networkx_and_arrays_give_the_same_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario
+from tests.engine.replayed import asked_once
 from tests.systems.kraft.small import changed
 
 #: The oracle takes minutes for these, and some seconds for those.
@@ -59,7 +60,7 @@ ORACLE = [
 def test_engine_and_oracle_agree(scenario: Scenario) -> None:
     system = build(scenario)
     native = explore(system, threads=2)
-    naive, states = explore_naively(system)
+    naive, states = explore_naively(asked_once(system))
     assert len(states) == naive.distinct
     assert (native.verdict, native.distinct, native.depth, native.levels) == (
         naive.verdict,
@@ -95,9 +96,9 @@ def test_expired_messages_change_nothing(appends: int) -> None:
         check__goals=[],
     )
     system = build(scenario)
-    with_expiry, states = explore_naively(system)
+    with_expiry, states = explore_naively(asked_once(system))
     system.__class__ = _NothingExpires
-    without, all_states = explore_naively(system)
+    without, all_states = explore_naively(asked_once(system))
     assert with_expiry.verdict is without.verdict is Verdict.HOLDS
     assert with_expiry.distinct < without.distinct
     # Capacity may cut a step in the run whose network still holds expired messages, never the other way.
@@ -145,9 +146,9 @@ def test_unread_fields_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = changed(
         "three-voters-elect", bounds__max_epoch=1, network__capacity=2, budgets__timers=2, check__goals=[]
     )
-    _, reduced = explore_naively(build(scenario))
+    _, reduced = explore_naively(asked_once(build(scenario)))
     monkeypatch.setattr(reductions, "without_unread_fields", _keep)
-    _, full = explore_naively(build(scenario))
+    _, full = explore_naively(asked_once(build(scenario)))
     monkeypatch.undo()
     assert len(full) > len(reduced)
     assert {_without_unread_fields(state) for state in full} == {
@@ -227,8 +228,10 @@ def _with_unread_acknowledgements(node: Node) -> Node:
 def test_idle_answers_change_nothing(changes: dict[str, Any]) -> None:
     name = "nightly-alter-quorum-to-three-others"
     both = {**changes, "replicas__stopped": [], "check__goals": []}
-    in_flight, every = explore_naively(build(changed(name, **both, network__idle_answers="in-flight")))
-    left_out, fewer = explore_naively(build(changed(name, **both, network__idle_answers="left-out")))
+    with_them = build(changed(name, **both, network__idle_answers="in-flight"))
+    without = build(changed(name, **both, network__idle_answers="left-out"))
+    in_flight, every = explore_naively(asked_once(with_them))
+    left_out, fewer = explore_naively(asked_once(without))
     assert in_flight.verdict is left_out.verdict
     assert len(fewer) < len(every)
     assert {_with_requests_for_idle_answers(state) for state in every} == {

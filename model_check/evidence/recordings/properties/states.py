@@ -19,8 +19,11 @@ from kraftcheck.evidence.history.votes import check_log, check_pre_vote
 from kraftcheck.evidence.recordings.lines import EndLine, StartLine
 from kraftcheck.evidence.recordings.properties.step import Step, ballot, is_granted, stored
 
-#: The steps of a quorum of one in a single poll: it needs no answer.
-_ALONE = frozenset((role, "Leader") for role in ("Unattached", "Prospective", "Candidate", "Resigned"))
+#: The steps of a quorum of one in a single poll: it needs no answer. A Follower may have become the only
+#: voter.
+_ALONE = frozenset(
+    (role, "Leader") for role in ("Unattached", "Prospective", "Candidate", "Resigned", "Follower")
+)
 
 
 def find_file(step: Step) -> None:

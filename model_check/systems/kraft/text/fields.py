@@ -55,6 +55,8 @@ def fields_of(replica: Replica) -> Mapping[str, str]:
         "end offset": str(replica.log.end_offset),
         "high watermark": print_optional(replica.high_watermark),
     }
+    if replica.log.read_to:
+        found["control records read to"] = str(replica.log.read_to)
     if replica.log.snapshots:
         found["log start"] = str(replica.log.start_offset)
         found["snapshots"] = " ".join(print_id(known.id) for known in replica.log.snapshots)
@@ -124,8 +126,7 @@ def _voter_change(change: roles.VoterChange | None) -> str:
     if isinstance(change, roles.AddingVoter):
         at = "asks what it supports" if change.offset is None else f"appended at {change.offset}"
         return f"adds {print_key(change.voter.key)} ({at})"
-    kind = "removes a voter" if isinstance(change, roles.RemovingVoter) else "updates a voter"
-    return f"{kind} (appended at {change.offset})"
+    return f"removes a voter (appended at {change.offset})"
 
 
 def _alteration(waiting: roles.AlteringQuorum) -> str:

@@ -190,6 +190,7 @@ def _form(role: str) -> Form:
         Word("epoch", syntax=EPOCH, default=_epoch, always=True),
         *_ROLES[role],
         Word("log", syntax=COUNTS, default=()),
+        Word("read-to", syntax=OFFSET, default=0),
         Word("hw", syntax=optional(OFFSET), default=None),
         Word("awaiting", syntax=_AWAITING, default=()),
         Word("backoff", syntax=IDS, default=()),
@@ -248,6 +249,8 @@ def _replica(role: str, given: Given) -> Replica:
     log = log_of(given["log"], Openings(leader, epoch, key.id, voters.ids))
     if role == "leader" and log.last_epoch < epoch:
         log = logs.start_epoch(log, epoch)
+    if given["read-to"]:
+        log = replace(log, read_to=given["read-to"])
     connections = (
         *(Connection(node, True, correlation) for node, correlation in given["awaiting"]),
         *(Connection(node, False) for node in given["backoff"]),
@@ -368,6 +371,7 @@ def _given(replica: Replica) -> dict[str, Any]:
         "leader": state.leader,
         "voted": state.voted,
         "log": counts_of_log(replica.log),
+        "read-to": replica.log.read_to,
         "hw": replica.high_watermark,
         "awaiting": tuple((each.node, each.correlation) for each in replica.connections if each.awaiting),
         "backoff": tuple(each.node for each in replica.connections if not each.awaiting),

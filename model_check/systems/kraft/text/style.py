@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
-from kraftcheck.reference import log as logs
 from kraftcheck.reference.log import EpochEnd, Log, SnapshotId
 from kraftcheck.reference.types import INT32, INT64
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters
+from kraftcheck.support.codec import following
 from kraftcheck.systems.short_form import Style
 from kraftcheck.systems.syntax import NONE, Syntax, listed, number, one_word
 
@@ -129,10 +129,7 @@ VOTERS = Syntax(KEYS.expected, _voters, lambda voters: KEYS.show(voters.keys), e
 
 def _derived(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """The fields of a log of which only the batches, start and snapshots are known."""
-    log = logs.log_of(fields["batches"], fields["start_offset"], fields["snapshots"])
-    names = ("epoch_starts", "voter_sets", "kraft_versions", "assignments")
-    implied = {name: getattr(log, name) for name in names}
-    return {"batches": (), "start_offset": 0, "snapshots": (), **implied}
+    return following(fields["batches"], fields["start_offset"], fields["snapshots"])
 
 
 def _member(member: Enum) -> str:

@@ -1,0 +1,129 @@
+"""``kraftcheck reproduce``: let a quorum of real replicas take a counterexample."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from kraftcheck.engine.watch import Progress
+from kraftcheck.evidence.adapters.answers import AdapterError
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
+from kraftcheck.evidence.quorum.chosen import ALL, NOT_RELEASED, Chosen, Source, behaviours, sources
+from kraftcheck.evidence.quorum.replay import reproduce
+from kraftcheck.evidence.quorum.report import Reproduced, as_data, print_summary, print_trace
+from kraftcheck.support.arguments import add_json, flag
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.outputs import print_output
+from kraftcheck.support.streams import progress
+
+EPILOG = """\
+Every replica is a process of the adapter (docs/drive.md). What one of them
+sends, another one receives; after each step its writes, messages and state
+are compared with those of the reference.
+
+  kraftcheck reproduce all --kafka kafka_2.13-4.3.1
+  kraftcheck reproduce removed-candidate --adapter ./my-adapter -v
+  kraftcheck reproduce counterexample.json \\
+      --adapter 'python -m kraftcheck.evidence.adapters.adapter'
+
+Exit status: 0 every step is confirmed, 1 a step differs, 2 the adapter or
+something else does not work, 3 a step could not be taken, or the run was
+interrupted.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "behaviours",
+        nargs="+",
+        metavar="FINDING|SCENARIO|TRACE.json",
+        help=f"a finding of docs/findings.md by its name, a scenario that is violated, or a trace file ('-': "
+        f"standard input); '{ALL}': all findings about replicas of Kafka",
+    )
+    add_implementation(parser)
+    add_json(parser)
+    flag(parser, "-v", "--verbose", says="each step; texts of rules")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Reproduce. Raises InputError where the adapter does not work."""
+    chosen, left_out = sources(arguments.behaviours)
+    results: list[Reproduced] = []
+    begin = time.monotonic()
+    with progress() as tell:
+        command = command_of(arguments, tell)
+    with Adapters(command, timeout_of(arguments)) as adapters:
+        adapters.session(0)  # Whether it can be started at all.
+        for source in chosen:
+            for behaviour in _behaviours(source):
+                found = _reproduce(behaviour, adapters)
+                results.append(found)
+                if arguments.json:
+                    print_output("reproduction", as_data(found))
+                else:
+                    print_trace(found, verbose=arguments.verbose)
+    if not arguments.json:
+        print_summary(results, time.monotonic() - begin)
+        for name in left_out:
+            print(f"left out: {name}: {NOT_RELEASED}")
+    verdicts = {each.result.verdict for each in results}
+    if "differs" in verdicts:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if "undetermined" in verdicts else EXIT_EXPECTED
+
+
+def _behaviours(source: Source) -> list[Chosen]:
+    with progress() as tell:
+
+        def show(found: Progress) -> None:
+            tell(f"looking for the counterexample of {source.word}: {found.distinct:,} states")
+
+        return list(behaviours(source, show))
+
+
+def _reproduce(behaviour: Chosen, adapters: Adapters) -> Reproduced:
+    begin = time.monotonic()
+    with progress() as tell:
+
+        def show(step: int) -> None:
+            tell(f"{behaviour.name}: step {step} of {len(behaviour.trace.steps)}")
+
+        try:
+            result = reproduce(behaviour.trace, adapters.session, show)
+        except AdapterError as error:
+            raise AdapterError(f"{str(error).rstrip('.')}, in {behaviour.name}.") from None
+    return Reproduced(behaviour, adapters.name, result, time.monotonic() - begin)
+
+
+class Adapters:
+    """A process of the adapter for each replica, started when it is first needed. Leaving the context ends
+    all of them.
+    """
+
+    def __init__(self, command: Sequence[str], timeout: float) -> None:
+        self._command, self._timeout = command, timeout
+        self._sessions: dict[int, Session] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Adapters:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def name(self) -> str:
+        """The name of the implementation, by itself."""
+        return self._sessions[0].capabilities.name
+
+    def session(self, replica: int) -> Session:
+        """The session with the process of the replica with this number. Raises InputError."""
+        if replica not in self._sessions:
+            process = self._stack.enter_context(AdapterProcess(self._command, self._timeout))
+            self._sessions[replica] = Session(process)
+        return self._sessions[replica]

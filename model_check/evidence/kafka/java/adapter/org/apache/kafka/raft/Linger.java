@@ -1,0 +1,38 @@
+package org.apache.kafka.raft;
+
+import kraftcheck.kafka.Private;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The linger of a leader's pending appends: a deadline in Kafka's {@code BatchAccumulator}, which is no timer. */
+final class Linger {
+    private final KafkaRaftClient<?> client;
+    private final int lingerMs;
+
+    Linger(KafkaRaftClient<?> client, int lingerMs) {
+        this.client = client;
+        this.lingerMs = lingerMs;
+    }
+
+    /** Whether records wait for the end of the linger. */
+    boolean isRunning() {
+        return deadline() != Long.MAX_VALUE;
+    }
+
+    /** The end of the linger, in ms; the largest number if none runs. */
+    long deadline() {
+        AtomicLong deadline = find();
+        return deadline == null ? Long.MAX_VALUE : deadline.get();
+    }
+
+    /** A running linger is over at {@code now}, or is not. */
+    void setExpired(boolean expired, long now) {
+        if (isRunning()) find().set(expired ? now : now + lingerMs);
+    }
+
+    private AtomicLong find() {
+        QuorumState quorum = client.quorum();
+        if (quorum == null || !(Private.ROLE.get(quorum) instanceof LeaderState<?> leader)) return null;
+        return (AtomicLong) Private.LINGER_DEADLINE.get(Private.LINGER_TIMER.get(leader.accumulator()));
+    }
+}

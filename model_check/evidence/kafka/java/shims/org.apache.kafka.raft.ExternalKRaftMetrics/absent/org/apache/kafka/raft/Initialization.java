@@ -1,0 +1,16 @@
+package org.apache.kafka.raft;
+
+import org.apache.kafka.common.metrics.Metrics;
+
+import java.net.InetSocketAddress;
+import java.util.Map;
+
+/** The start of a client before 4.0. */
+final class Initialization {
+    private Initialization() { }
+
+    static void initialize(KafkaRaftClient<?> client, Map<Integer, InetSocketAddress> voters, QuorumStateStore store,
+            Metrics metrics) {
+        client.initialize(voters, store, metrics);
+    }
+}

@@ -1,0 +1,55 @@
+"""The options that choose what is driven: the command of an adapter, or Apache Kafka."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from kraftcheck.evidence.adapters.session import words_of
+from kraftcheck.evidence.kafka import build
+from kraftcheck.support.arguments import seconds
+from kraftcheck.support.errors import InputError
+
+#: Seconds for an answer, and for one of a virtual machine, whose first takes long on a busy machine.
+TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
+
+
+def add_implementation(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """The options for the implementation, of which exactly one is given, and for the time of an answer.
+    Returns the group of the first, for others that stand for an implementation.
+    """
+    implementation = parser.add_mutually_exclusive_group(required=True)
+    implementation.add_argument(
+        "--adapter", metavar="COMMAND", help="the command of the adapter, split as a shell would"
+    )
+    implementation.add_argument(
+        "--kafka",
+        type=Path,
+        metavar="PATH",
+        help="drive Apache Kafka: a release, or a source tree, which need not be built",
+    )
+    parser.add_argument(
+        "--jars",
+        type=Path,
+        metavar="FOLDER",
+        help="with --kafka and a source tree: the third-party jars that it needs",
+    )
+    parser.add_argument(
+        "--timeout", type=seconds, metavar="S", help="seconds for each answer (default: 10; with --kafka 60)"
+    )
+    return implementation
+
+
+def command_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> list[str]:
+    """The words of the command that starts the adapter. Raises InputError."""
+    if arguments.kafka is not None:
+        return build.command(arguments.kafka, arguments.jars, tell)
+    if arguments.jars is not None:
+        raise InputError("--jars: goes with --kafka and a source tree; leave it out.")
+    return words_of(arguments.adapter)
+
+
+def timeout_of(arguments: argparse.Namespace) -> float:
+    """Seconds for an answer."""
+    return arguments.timeout or (TIMEOUT if arguments.kafka is None else KAFKA_TIMEOUT)

@@ -1,0 +1,131 @@
+"""The behaviours that a word names: those of a finding, a scenario, a trace file, or of all findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from kraftcheck.checking.findings import known_findings
+from kraftcheck.checking.run import check
+from kraftcheck.engine.watch import Progress
+from kraftcheck.reference.protocol import Discovery, VoterChanges
+from kraftcheck.support.arguments import cores
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import read_standard_input
+from kraftcheck.systems import scenario
+from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
+from kraftcheck.systems.kraft.switches import SWITCHES
+from kraftcheck.systems.scenario import Scenario
+from kraftcheck.traces import Trace, json_form
+from kraftcheck.traces.replay import replay
+
+#: The word for all findings about replicas.
+ALL = "all"
+
+#: Why findings in documents are left out of all.
+NOT_RELEASED = "it is one in a document, of a protocol that was never released"
+
+_WHAT = "a quorum of adapters"
+
+
+class Chosen(NamedTuple):
+    """A behaviour to reproduce: what it is called, the properties that it violates, and its trace."""
+
+    name: str
+    violated: tuple[str, ...]
+    trace: Trace
+
+
+class Source(NamedTuple):
+    """Where behaviours come from: a trace file (``-``: standard input), or a scenario that is explored."""
+
+    word: str
+    scenario: Scenario | None
+
+
+def sources(words: Sequence[str]) -> tuple[list[Source], list[str]]:
+    """What the words name, each once, and the scenarios that ``all`` leaves out. Raises InputError."""
+    found: dict[str, Source] = {}
+    left_out: list[str] = []
+    for word in words:
+        if word == ALL:
+            chosen, left_out = _all()
+        else:
+            chosen = _named(word)
+        for source in chosen:
+            found.setdefault(source.word, source)
+    return list(found.values()), left_out
+
+
+def _all() -> tuple[list[Source], list[str]]:
+    names = [name for known in known_findings() for name in known.scenarios]
+    every = {name: scenario.find(name) for name in names}
+    replicas = {name: each for name, each in every.items() if isinstance(each, KRaftScenario)}
+    released = [Source(name, each) for name, each in replicas.items() if has_a_form(each)]
+    return released, [name for name, each in replicas.items() if not has_a_form(each)]
+
+
+def _named(word: str) -> list[Source]:
+    if word == "-" or (word.endswith(".json") and Path(word).is_file()):
+        return [Source(word, None)]
+    known = {finding.id: finding for finding in known_findings()}
+    if word in known:
+        return [Source(name, _required(scenario.find(name))) for name in known[word].scenarios]
+    if word.endswith(".json"):
+        raise InputError(
+            f"{word}: there is no such file; 'kraftcheck check --traces DIR' writes trace files."
+        )
+    return [Source(word, _required(scenario.find(word)))]
+
+
+def _required(chosen: Scenario) -> KRaftScenario:
+    """``chosen``, of which replicas can be driven. Raises InputError."""
+    found = of_replicas(chosen, _WHAT)
+    if not has_a_form(found):
+        raise InputError(
+            f"{found.name}: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on "
+            "the wire; choose a scenario of another protocol."
+        )
+    return found
+
+
+def has_a_form(chosen: KRaftScenario) -> bool:
+    """Whether the messages of a scenario have a form on the wire."""
+    protocol = SWITCHES.protocol(chosen.protocol.preset, chosen.protocol.set, chosen.file)
+    return protocol.discovery is Discovery.FETCH and protocol.voter_changes is VoterChanges.KIP853
+
+
+def behaviours(source: Source, progress: Callable[[Progress], None] | None = None) -> Iterator[Chosen]:
+    """The behaviours of ``source``: the trace of the file, or the counterexamples of the scenario, which is
+    explored for that. Raises InputError.
+    """
+    if source.scenario is None:
+        if source.word == "-":
+            trace = json_form.loads(read_standard_input("a trace file"), "standard input")
+        else:
+            trace = json_form.load(Path(source.word))
+        _required(trace.scenario)
+        difference = replay(trace)
+        if difference is not None and not difference.of_numbers:
+            raise InputError(
+                f"{source.word}: the present reference does not do what the trace records ({difference}), so "
+                "nothing could be confirmed; make the trace anew by 'kraftcheck check --traces DIR'."
+            )
+        name = trace.scenario.name if source.word == "-" else Path(source.word).name
+        yield Chosen(name, () if trace.property is None else (trace.property,), trace)
+        return
+    several = len(source.scenario.expect.violates) > 1
+    found = check(source.scenario, threads=cores(), keep_going=several, progress=progress)
+    by_path: dict[tuple[int, ...], Chosen] = {}
+    for trace in found.traces():
+        assert trace.property is not None
+        known = by_path.get(trace.path)
+        violated = (*(() if known is None else known.violated), trace.property)
+        by_path[trace.path] = Chosen(source.scenario.name, violated, trace)
+    if not by_path:
+        raise InputError(
+            f"{source.scenario.name}: no property is violated there, so that there is no behaviour to "
+            "reproduce; give a trace file."
+        )
+    yield from by_path.values()
