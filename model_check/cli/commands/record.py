@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from kraftcheck.evidence.adapters.started import Adapters
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
+from kraftcheck.evidence.recorder.adapter_host import require_whole
 from kraftcheck.evidence.recorder.campaign import Campaign, Plan, make, side_by_side
 from kraftcheck.evidence.recorder.profiles import PROFILES
 from kraftcheck.evidence.recorder.record_report import Summary, as_json, as_text, exit_status
-from kraftcheck.evidence.recorder.running import Adapters, Compared, compared
+from kraftcheck.evidence.recorder.running import Compared, Recorder, compared
 from kraftcheck.evidence.recorder.schedule import Schedule, dumps, load
 from kraftcheck.evidence.recorder.shrinking import shrink
 from kraftcheck.evidence.recorder.writing import is_whole, write_files
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.support.arguments import add_json, cores, flag, positive, seconds, thread_count, whole_number
+from kraftcheck.support.arguments import add_json, cores, flag, positive, thread_count, whole_number
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import require_folder_can_be_written, write_atomically
@@ -24,6 +27,8 @@ from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.kraft.switches import SWITCHES, add_protocol_options
 
+#: The time for the search for a minimal schedule.
+SHRINK_SECONDS = 120
 #: The shortest run, in seconds: it has time for faults.
 LEAST_SECONDS = 15
 
@@ -36,12 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "difference, 2 the adapter or something else does not work, 3 a step could not be compared, or the "
         "run was interrupted. See docs/record.md."
     )
-    parser.add_argument(
-        "--adapter",
-        required=True,
-        metavar="COMMAND",
-        help="the command of the adapter, split as a shell would; each node has a process of it",
-    )
+    add_implementation(parser)
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FOLDER", help="for the recordings"
     )
@@ -61,15 +61,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(parser, "--compare", says="compare each recording, and keep those that differ")
     parser.add_argument(
         "--shrink",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="look for a minimal schedule of each kind of difference (default)",
+        type=whole_number,
+        default=SHRINK_SECONDS,
+        metavar="S",
+        help="with --compare: seconds for the minimal schedule of each kind of difference; 0: none "
+        f"(default: {SHRINK_SECONDS})",
     )
     add_protocol_options(parser)
     parser.add_argument("--jobs", type=thread_count, default=cores(), metavar="N", help="default: cores")
-    parser.add_argument(
-        "--timeout", type=seconds, default=10.0, metavar="S", help="seconds for each answer (default: 10)"
-    )
     add_json(parser)
 
 
@@ -86,53 +85,64 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seconds < LEAST_SECONDS:
         raise InputError(f"--seconds: a run takes at least {LEAST_SECONDS} seconds, not {arguments.seconds}.")
     require_folder_can_be_written(arguments.output, "-o")
-    if arguments.schedule is not None:
-        return _one(arguments, protocol)
-    begin = time.monotonic()
-    with progress(quiet=arguments.json) as tell, Adapters(arguments.adapter, arguments.timeout) as adapters:
-        plan = Plan(
-            adapter=adapters.name,
-            profiles=tuple(arguments.profile or PROFILES),
-            seed=arguments.seed,
-            count=arguments.count,
-            seconds=arguments.seconds,
-            compares=arguments.compare,
-            protocol=(arguments.protocol, *arguments.settings),
-        )
-        campaign = Campaign(plan, arguments.output)
-        summary = Summary(plan, arguments.output)
-        _record(arguments, campaign, protocol if arguments.compare else None, adapters, summary, tell)
-        summary.results, summary.seconds = campaign.ours(), time.monotonic() - begin
-        if arguments.compare and arguments.shrink:
-            _shrink(campaign, protocol, adapters, summary, tell)
-    _print(arguments, summary)
+    with progress(quiet=arguments.json) as tell:
+        command = command_of(arguments, tell)
+        with Adapters(command, timeout_of(arguments), require_whole) as adapters:
+            recorder = Recorder(adapters)
+            if arguments.schedule is not None:
+                summary = _one(arguments, protocol, recorder)
+            else:
+                summary = _campaign(arguments, protocol, recorder, command, tell)
+    if arguments.json:
+        print_output("record", as_json(summary), indent=2)
+    else:
+        print(as_text(summary, width(console())))
     return exit_status(summary)
 
 
-def _record(
+def _campaign(
     arguments: argparse.Namespace,
-    campaign: Campaign,
-    protocol: Protocol | None,
-    adapters: Adapters,
-    summary: Summary,
+    protocol: Protocol,
+    recorder: Recorder,
+    command: Sequence[str],
     tell: Callable[[str], None],
-) -> None:
-    left, whole = campaign.left(), campaign.plan.count
+) -> Summary:
+    begin = time.monotonic()
+    plan = Plan(
+        adapter=recorder.name,
+        profiles=tuple(arguments.profile or PROFILES),
+        seed=arguments.seed,
+        count=arguments.count,
+        seconds=arguments.seconds,
+        compares=arguments.compare,
+        protocol=(arguments.protocol, *arguments.settings),
+    )
+    campaign, summary = Campaign(plan, arguments.output), Summary(plan, arguments.output)
+    left, held_against = campaign.left(), protocol if arguments.compare else None
     if len(left) > 1 and arguments.jobs > 1:
-        made = side_by_side(arguments.adapter, arguments.timeout, left, protocol, arguments.jobs)
+        made = side_by_side(command, timeout_of(arguments), left, held_against, arguments.jobs)
     else:
-        made = ((name, make(adapters, name, each, protocol)) for name, each in left.items())
-    tell(f"recording: {whole - len(left):,} of {whole:,} are complete")
+        made = ((name, make(recorder, name, each, held_against)) for name, each in left.items())
+    tell(f"recording: {plan.count - len(left):,} of {plan.count:,} are complete")
     for name, each in made:
         campaign.keep(name, each)
         summary.made, summary.events = summary.made + 1, summary.events + each.events
         differ = sum(result.differs for result in campaign.ours())
-        shown = f", {differ:,} of them differ" if campaign.plan.compares else ""
-        tell(f"recording: {whole - len(left) + summary.made:,} of {whole:,}{shown}")
+        shown = f", {differ:,} of them differ" if plan.compares else ""
+        tell(f"recording: {plan.count - len(left) + summary.made:,} of {plan.count:,}{shown}")
+    summary.results, summary.seconds = campaign.ours(), time.monotonic() - begin
+    if arguments.compare and arguments.shrink:
+        _shrink(campaign, protocol, recorder, summary, arguments.shrink, tell)
+    return summary
 
 
 def _shrink(
-    campaign: Campaign, protocol: Protocol, adapters: Adapters, summary: Summary, tell: Callable[[str], None]
+    campaign: Campaign,
+    protocol: Protocol,
+    recorder: Recorder,
+    summary: Summary,
+    limit: int,
+    tell: Callable[[str], None],
 ) -> None:
     """A minimal schedule for the first recording of each kind; one that is there is not looked for again."""
     schedules = campaign.plan.schedules()
@@ -143,35 +153,25 @@ def _shrink(
             tell(f"looking for a minimal schedule of {first.run}: {kind}")
 
             def again(tried: Schedule) -> Compared:
-                return compared("tried", adapters.record(tried), protocol)
+                return compared("tried", recorder.record(tried), protocol)
 
-            smallest, _ = shrink(schedules[first.run], first, again)
+            smallest, _ = shrink(schedules[first.run], first, again, seconds=limit)
             write_atomically(path, dumps(smallest))
         summary.minimal[kind] = path
 
 
-def _one(arguments: argparse.Namespace, protocol: Protocol) -> int:
+def _one(arguments: argparse.Namespace, protocol: Protocol, recorder: Recorder) -> Summary:
     """The recording of a schedule in a file."""
     planned = load(arguments.schedule)
     name = f"run-{planned.profile}-{planned.seed}-{arguments.schedule.stem}"
     folder = arguments.output / name
     if is_whole(folder):
         raise InputError(f"{folder}: is there already; choose another folder.")
-    with Adapters(arguments.adapter, arguments.timeout) as adapters:
-        plan = Plan(
-            adapters.name, (planned.profile,), planned.seed, 1, planned.until // 1000, arguments.compare, ()
-        )
-        made = make(adapters, name, planned, protocol if arguments.compare else None)
+    plan = Plan(
+        recorder.name, (planned.profile,), planned.seed, 1, planned.until // 1000, arguments.compare, ()
+    )
+    made = make(recorder, name, planned, protocol if arguments.compare else None)
     if made.files is not None:
         write_files(folder, made.files)
     results = [] if made.result is None else [made.result]
-    summary = Summary(plan, arguments.output, made=1, events=made.events, results=results)
-    _print(arguments, summary)
-    return exit_status(summary)
-
-
-def _print(arguments: argparse.Namespace, summary: Summary) -> None:
-    if arguments.json:
-        print_output("record", as_json(summary), indent=2)
-    else:
-        print(as_text(summary, width(console())))
+    return Summary(plan, arguments.output, made=1, events=made.events, results=results)

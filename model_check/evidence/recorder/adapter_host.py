@@ -8,7 +8,6 @@ from the effects that the adapter reports.
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
 from kraftcheck.evidence.adapters.answers import AdapterError, Answer
@@ -55,11 +54,11 @@ def require_whole(session: Session) -> None:
         missing = [name for name in needed if name not in getattr(shown, kind)]
         if missing:
             raise InputError(
-                f"--adapter: a recording needs what the adapter does not declare in capabilities.{kind}: "
+                f"{shown.name}: a recording needs what the adapter does not declare in capabilities.{kind}: "
                 f"{', '.join(missing)}."
             )
     if not shown.ordered:
-        raise InputError("--adapter: a recording needs effects in the order in which they happened.")
+        raise InputError(f"{shown.name}: a recording needs effects in the order in which they happened.")
 
 
 class AdapterHost:
@@ -80,14 +79,12 @@ class AdapterHost:
     ) -> None:
         self._session, self._draw, self._servers = session, draw, servers
         self._clock, self._times = Clock(times), times
-        self._now = 0
-        self._steps_ahead: list[int] = []
         self._awaited: dict[int, tuple[int, int]] = {}
         self._backing_off: dict[int, int] = {}
         self._correlations: dict[int, int] = {}
         self._fetches: set[int] = set()
         self._raw: dict[int, Json] = {}
-        self._armed: dict[Timer, tuple[int, int]] = {}
+        self._due: dict[Timer, int] = {}
         self._failure = ""
         self._state: Json = {}
         self.effects: list[Effect] = []
@@ -138,11 +135,6 @@ class AdapterHost:
         as nothing happens.
         """
         expired = self._clock.expired(now)
-        if any(self._armed[timer][0] == self._now for timer in expired if timer in self._armed):
-            # A timer that ran no time at all. For an adapter, a timer that was armed at this very time has
-            # not expired; so the adapter's clock moves on, and is ahead from here on.
-            self._now += 1
-            self._steps_ahead.append(self._now)
         self._end_waits(now, None)
         ready = [server for server in self._servers if server not in self._awaited]
         self._draw.shuffle(ready)
@@ -198,9 +190,8 @@ class AdapterHost:
     # The adapter.
 
     def _exchange(self, asked: Json, now: int) -> None:
-        self._now = ORIGIN + now + len(self._steps_ahead)
         place = f"in a {asked['type']} at node {self._replica.id}"
-        answer = self._session.exchange({**asked, "now": self._now}, place)
+        answer = self._session.exchange({**asked, "now": ORIGIN + now}, place)
         if answer.unsupported is not None:
             raise AdapterError(f"cannot take a step: {answer.unsupported}").placed(place)
         try:
@@ -220,7 +211,7 @@ class AdapterHost:
             for effect in decode_effect(fields):
                 self._follow(effect, shown, now)
         if answer.state:
-            self._state = state_of(answer.state, self._real)
+            self._state = state_of(answer.state, ORIGIN)
         elif not any(isinstance(effect, Stop | Fatal) for effect in self.effects):
             raise InputError("it shows no state")
         if self._state:
@@ -248,10 +239,6 @@ class AdapterHost:
             self._raw[id(effect)] = shown["data"]
         self.effects.append(effect)
 
-    def _real(self, time: int) -> int:
-        """A time of the adapter by the node's own clock."""
-        return time - ORIGIN - bisect_right(self._steps_ahead, time)
-
     def _arm(self, timer: Timer, ms: Json, now: int) -> None:
         """The adapter arms a timer. What it would draw at random, the recorder draws.
 
@@ -259,11 +246,11 @@ class AdapterHost:
         """
         if ms is None:
             self._clock.deadlines[timer] = None
-            self._armed.pop(timer, None)
+            self._due.pop(timer, None)
         elif isinstance(ms, int):
-            before, deadline = self._armed.get(timer), self._now + ms
-            self._armed[timer] = self._now, deadline
-            if timer is Timer.ELECTION and before is not None and before[1] == deadline:
+            before, due = self._due.get(timer), now + ms
+            self._due[timer] = due
+            if timer is Timer.ELECTION and before == due:
                 return
             if timer is Timer.ELECTION and ms > self._times.election_backoff_max:
                 ms = self._election_timeout()

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 from msgspec import Struct, to_builtins
 
+from kraftcheck.evidence.adapters.started import Adapters
+from kraftcheck.evidence.recorder.adapter_host import require_whole
 from kraftcheck.evidence.recorder.profiles import schedule
-from kraftcheck.evidence.recorder.running import Adapters, Compared, compared
+from kraftcheck.evidence.recorder.running import Compared, Recorder, compared
 from kraftcheck.evidence.recorder.schedule import Schedule, dumps
 from kraftcheck.evidence.recorder.writing import files_of, is_whole, write_files
 from kraftcheck.evidence.recordings.typed import typed
@@ -59,12 +61,12 @@ class Made(NamedTuple):
     events: int
 
 
-def make(adapters: Adapters, name: str, planned: Schedule, protocol: Protocol | None) -> Made:
+def make(recorder: Recorder, name: str, planned: Schedule, protocol: Protocol | None) -> Made:
     """Record ``planned``; with ``protocol`` compare it, and keep it only if it differs.
 
     Raises AdapterError.
     """
-    lines = adapters.record(planned)
+    lines = recorder.record(planned)
     result = None if protocol is None else compared(name, lines, protocol)
     if result is not None and not result.differs and result.whole:
         return Made(None, result, len(lines))
@@ -125,26 +127,31 @@ class Campaign:
 
 
 @cache
-def _adapters(command: str, timeout: float) -> Adapters:
-    """The adapters of this process; they end with it."""
-    adapters = Adapters(command, timeout)
+def _recorder(command: tuple[str, ...], timeout: float) -> Recorder:
+    """The recorder of this process, whose adapters end with it."""
+    adapters = Adapters(command, timeout, require_whole)
     Finalize(None, adapters.end, exitpriority=1)
-    return adapters
+    return Recorder(adapters)
 
 
 def _make(
-    command: str, timeout: float, name: str, planned: Schedule, protocol: Protocol | None
+    command: tuple[str, ...], timeout: float, name: str, planned: Schedule, protocol: Protocol | None
 ) -> tuple[str, Made]:
-    return name, make(_adapters(command, timeout), name, planned, protocol)
+    return name, make(_recorder(command, timeout), name, planned, protocol)
 
 
 def side_by_side(
-    command: str, timeout: float, planned: Mapping[str, Schedule], protocol: Protocol | None, jobs: int
+    command: Sequence[str],
+    timeout: float,
+    planned: Mapping[str, Schedule],
+    protocol: Protocol | None,
+    jobs: int,
 ) -> Iterator[tuple[str, Made]]:
     """Record ``planned`` in ``jobs`` processes, each with adapters of its own, as they come."""
     with processes(min(jobs, len(planned))) as pool:
         waiting: Sequence[Future[tuple[str, Made]]] = [
-            pool.submit(_make, command, timeout, name, each, protocol) for name, each in planned.items()
+            pool.submit(_make, tuple(command), timeout, name, each, protocol)
+            for name, each in planned.items()
         ]
         for future in as_completed(waiting):
             yield future.result()

@@ -7,7 +7,7 @@ they are ordered here: requests that leave together, voters in control records.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from kraftcheck.evidence.recordings.fields import Fields, Json
@@ -64,12 +64,12 @@ def _voter(entry: Json) -> str:
     return f"{entry.get('voterId', ''):>12}" if isinstance(entry, dict) else str(entry)
 
 
-def state_of(state: Mapping[str, Json], real: Callable[[int], int]) -> dict[str, Json]:
-    """The state as recordings show it. real: a time of the adapter by the node's own clock."""
+def state_of(state: Mapping[str, Json], origin: int) -> dict[str, Json]:
+    """The state as recordings show it. origin: the adapter's time at which the node's own clock is 0."""
     shown = dict(state)
     if isinstance(shown.get("progress"), dict):
         shown["progress"] = {
-            voter: [entry[0], *(real(time) if time >= 0 else time for time in entry[1:])]
+            voter: [entry[0], *(time - origin if time >= 0 else time for time in entry[1:])]
             for voter, entry in shown["progress"].items()
         }
     return shown

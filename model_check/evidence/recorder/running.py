@@ -6,13 +6,11 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
 from msgspec import Struct
 
-from kraftcheck.evidence.adapters.session import AdapterProcess, Session, words_of
-from kraftcheck.evidence.recorder.adapter_host import AdapterHost, require_whole
+from kraftcheck.evidence.adapters.started import Adapters
+from kraftcheck.evidence.recorder.adapter_host import AdapterHost
 from kraftcheck.evidence.recorder.schedule import Schedule, record
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.lockstep import compare
@@ -25,40 +23,21 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 
 
-class Adapters:
-    """The processes of an adapter, one for each node, which further recordings use again.
+class Recorder:
+    """Records with the processes of ``adapters``, one for each node; further recordings use them again."""
 
-    ``name``: the implementation, as it names itself. Leaving the context ends them. Raises InputError where
-    the first one does not start or does not show what a recording needs.
-    """
+    def __init__(self, adapters: Adapters) -> None:
+        self._adapters = adapters
+        self._numbers: dict[int, int] = {}
 
-    def __init__(self, command: str, timeout: float) -> None:
-        self._command, self._timeout = command, timeout
-        self._running: list[tuple[AdapterProcess, Session]] = []
-        self._used: dict[int, Session] = {}
-        try:
-            self.name = self._session(0).capabilities.name
-        except BaseException:
-            self.end()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.end()
-
-    def end(self) -> None:
-        """End the processes."""
-        for process, _ in self._running:
-            process.end()
-        self._running = []
+    @property
+    def name(self) -> str:
+        """The implementation, as it names itself."""
+        return self._adapters.name
 
     def record(self, schedule: Schedule) -> list[Json]:
         """The lines of the recording that ``schedule`` gives. Raises AdapterError."""
-        self._used = {}
+        self._numbers = {}
         return record(schedule, self._host, kafka=self.name)
 
     def _host(
@@ -71,21 +50,8 @@ class Adapters:
         disk: Disk,
         now: int,
     ) -> AdapterHost:
-        session = self._used.get(identity.id) or self._session(len(self._used))
-        self._used[identity.id] = session
+        session = self._adapters.session(self._numbers.setdefault(identity.id, len(self._numbers)))
         return AdapterHost(session, draw, protocol, times, servers, identity, disk, now)
-
-    def _session(self, number: int) -> Session:
-        while len(self._running) <= number:
-            process = AdapterProcess(words_of(self._command), self._timeout)
-            try:
-                session = Session(process)
-                require_whole(session)
-            except BaseException:
-                process.end()
-                raise
-            self._running.append((process, session))
-        return self._running[number][1]
 
 
 class Compared(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,18 +25,26 @@ SIMPLER: tuple[Mapping[str, Any], ...] = (
 
 
 def shrink(
-    schedule: Schedule, found: Compared, again: Callable[[Schedule], Compared], max_runs: int = MAX_RUNS
+    schedule: Schedule,
+    found: Compared,
+    again: Callable[[Schedule], Compared],
+    *,
+    seconds: float,
+    max_runs: int = MAX_RUNS,
 ) -> tuple[Schedule, Compared]:
     """A smaller schedule whose first difference has the kind of ``found``, and what it gives.
 
     ``again`` records and compares a schedule. The time after the difference goes first, then settings of the
-    cluster, then choices, large parts first.
+    cluster, then choices, large parts first. After ``seconds`` no further schedule is tried.
     """
-    best, runs = (schedule, found), 0
+    best, runs, end = (schedule, found), 0, time.monotonic() + seconds
+
+    def is_over() -> bool:
+        return runs >= max_runs or time.monotonic() >= end
 
     def smaller(tried: Schedule) -> bool:
         nonlocal best, runs
-        if runs >= max_runs or tried == best[0]:
+        if is_over() or tried == best[0]:
             return False
         runs += 1
         result = again(tried)
@@ -51,7 +60,7 @@ def shrink(
     size = max(1, len(best[0].choices) // 2)
     while size:
         begin = 0
-        while begin < len(best[0].choices) and runs < max_runs:
+        while begin < len(best[0].choices) and not is_over():
             choices = best[0].choices
             left = choices[:begin] + choices[begin + size :]
             if not smaller(structs.replace(best[0], choices=left)):

@@ -104,7 +104,7 @@ def test_a_schedule_is_shrunk_to_what_the_difference_needs() -> None:
 
     first = again(planned)
     assert first.differs
-    smallest, found = shrink(planned, first, again, max_runs=500)
+    smallest, found = shrink(planned, first, again, seconds=60, max_runs=500)
     assert sorted(each.do for each in smallest.choices) == ["append", "append", "crash-at"]
     assert found.kind == "wanted" and smallest.until == found.time + 1
 
