@@ -15,6 +15,7 @@ from kraftcheck.evidence.adapters.stimuli import (
     Stimulus,
     WaitExpired,
 )
+from kraftcheck.evidence.recordings.log_high_watermark import LogHighWatermark
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.config import Times, span
 from kraftcheck.reference.disk import Disk
@@ -115,7 +116,7 @@ class Asking:
         self._deadlines: dict[Timer, int] = {}
         self._requests = 0
         self._sent: dict[int, list[int | None]] = {}
-        self._silent = SilentLeader()
+        self._silent, self._log = SilentLeader(), LogHighWatermark()
 
     def questions(self) -> Iterator[Question]:
         """The steps in order; a stimulus without a possible target is skipped."""
@@ -136,7 +137,7 @@ class Asking:
         if isinstance(stimulus, Start):
             disk = disks.as_found(self.disk, written_back=self.sequence.written_back)
             self._disks, self._deadlines, self._sent = [disk], {}, {}
-            self._silent = SilentLeader()
+            self._silent, self._log = SilentLeader(), LogHighWatermark()
             outcome = start(self.sequence.protocol, replace(identity, next_correlation=0), disk)
             return self._follow(Question(position, self.now, stimulus, identity, None, outcome, disk))
         if isinstance(stimulus, ReplaceDisk):
@@ -153,7 +154,7 @@ class Asking:
         event = self._event(before, stimulus)
         if event is None:
             return None
-        outcome = self._silent.step(self.sequence.protocol, before, event)
+        outcome = self._silent.step(self.sequence.protocol, before, event, self._log.step)
         return self._follow(Question(position, self.now, event, identity, before, outcome, self.disk))
 
     def _replace_disk(self, directory: str) -> None:

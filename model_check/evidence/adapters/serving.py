@@ -17,6 +17,7 @@ from kraftcheck.evidence.adapters.wire import (
     encode_effect,
 )
 from kraftcheck.evidence.recordings.fields import Fields
+from kraftcheck.evidence.recordings.log_high_watermark import LogHighWatermark
 from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA
@@ -45,7 +46,7 @@ class ReferenceAdapter:
         self.protocol = KAFKA
         self.times = times_of(KAFKA)
         self.replica: Replica | None = None
-        self.silent = SilentLeader()
+        self.silent, self.log = SilentLeader(), LogHighWatermark()
 
     def hello(self) -> dict[str, Any]:
         """The handshake: the adapter can show everything."""
@@ -67,11 +68,13 @@ class ReferenceAdapter:
         """The step on the reference: the replica before it, and its outcome."""
         if kind == "start":
             identity, disk, self.protocol, self.times = decode_start(question)
-            self.silent = SilentLeader()
+            self.silent, self.log = SilentLeader(), LogHighWatermark()
             return replace(identity, log=disk.log), start(self.protocol, identity, disk)
         if self.replica is None:
             raise InputError(f"{question.where}: no process runs; send 'start' first.")
-        return self.replica, self.silent.step(self.protocol, self.replica, decode_event(question))
+        return self.replica, self.silent.step(
+            self.protocol, self.replica, decode_event(question), self.log.step
+        )
 
     def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
         """The answer that shows ``outcome``."""
