@@ -46,6 +46,7 @@ COMMANDS = {
     "prove": "prove the safety core for any number of replicas, epochs and records",
     "drive": "drive an implementation along generated traces and compare it with the reference",
     "reproduce": "let a quorum of real replicas take a counterexample, and compare each step",
+    "record": "record simulated clusters of an implementation and compare them with the reference",
     "logs": "rebuild the history of a quorum from its log files, and check it",
     "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",
     "bench": "measure the engine",

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from kraftcheck.evidence.recorder.parts import finished
 from tests.evidence.recordings.line_changes import Fields, any_change, change_of, fields_of, is_reported
 from tests.evidence.recordings.line_disorder import any_disorder, is_noticed
-from tests.laboratory.recordings.simulated import finished
 from tests.recorded.recorded_runs import recorded_runs
 
 Lines = list[dict[str, Any]]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
 
 from kraftcheck.engine.watch import Progress
 from kraftcheck.evidence.adapters.answers import AdapterError
-from kraftcheck.evidence.adapters.session import AdapterProcess, Session
+from kraftcheck.evidence.adapters.started import Adapters
 from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
 from kraftcheck.evidence.quorum.chosen import ALL, Chosen, Source, behaviours, sources
 from kraftcheck.evidence.quorum.replay import reproduce
@@ -98,32 +96,3 @@ def _reproduce(behaviour: Chosen, adapters: Adapters) -> Reproduced:
         except AdapterError as error:
             raise AdapterError(f"{str(error).rstrip('.')}, in {behaviour.name}.") from None
     return Reproduced(behaviour, adapters.name, result, time.monotonic() - begin)
-
-
-class Adapters:
-    """A process of the adapter for each replica, started when it is first needed. Leaving the context ends
-    all of them.
-    """
-
-    def __init__(self, command: Sequence[str], timeout: float) -> None:
-        self._command, self._timeout = command, timeout
-        self._sessions: dict[int, Session] = {}
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Adapters:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    @property
-    def name(self) -> str:
-        """The name of the implementation, by itself."""
-        return self._sessions[0].capabilities.name
-
-    def session(self, replica: int) -> Session:
-        """The session with the process of the replica with this number. Raises InputError."""
-        if replica not in self._sessions:
-            process = self._stack.enter_context(AdapterProcess(self._command, self._timeout))
-            self._sessions[replica] = Session(process)
-        return self._sessions[replica]

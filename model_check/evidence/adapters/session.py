@@ -176,6 +176,16 @@ class Session:
             return None
         return f"from a step of the kind '{kind}' to the next start"
 
+    def exchange(self, asked: Json, place: str) -> Answer:
+        """The answer to the message ``asked``, which gets the next id. Raises AdapterError, which names
+        ``place``.
+        """
+        self.steps += 1
+        try:
+            return read_answer(self._process.exchange(json.dumps({"id": self.steps, **asked})), self.steps)
+        except AdapterError as error:
+            raise error.placed(place) from None
+
     def ask(
         self, question: Question, name: str, protocol: Protocol, correlations: Correlations, data: Json = None
     ) -> Answer:
@@ -183,18 +193,13 @@ class Session:
         the ids of the adapter's requests; ``data``: the message that arrives, where another adapter has sent
         it. Raises AdapterError, which names the step.
         """
-        self.steps += 1
         asked = wire.encode_question(question, protocol)
         if data is not None:
             asked["data"] = data
         if isinstance(question.event, ResponseReceived):
             own = question.event.correlation
             asked["correlationId"] = STALE if own in (None, STALE) else correlations.get(own)
-        try:
-            line = self._process.exchange(json.dumps({"id": self.steps, **asked}))
-            return read_answer(line, self.steps)
-        except AdapterError as error:
-            raise error.placed(f"in step {question.position + 1} of {name} ({asked['type']})") from None
+        return self.exchange(asked, f"in step {question.position + 1} of {name} ({asked['type']})")
 
     def judge(self, driven: Driven, question: Question, answer: Answer, correlations: Correlations) -> None:
         """Compare the answer with the outcome of the reference, and count the rules that it shows."""

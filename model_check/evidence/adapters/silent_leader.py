@@ -10,18 +10,14 @@ Source: Kafka: KafkaRaftClient.maybeSendFetchToBestNode, RequestManager.isReady.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from kraftcheck.evidence.recordings.log_high_watermark import LogHighWatermark, Step
 from kraftcheck.reference.effects import Send
 from kraftcheck.reference.events import BackoffExpired, Event, Poll, RequestTimedOut
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import FetchRequest, FetchSnapshotRequest
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Follower, Replica
-from kraftcheck.reference.step import Outcome, step
-
-#: A step of a replica (:func:`kraftcheck.reference.step.step`).
-Step = Callable[[Protocol, Replica, Event], Outcome]
+from kraftcheck.reference.step import Outcome
 
 
 class SilentLeader:
@@ -31,9 +27,13 @@ class SilentLeader:
 
     def __init__(self) -> None:
         self._node: int | None = None
+        self._step = LogHighWatermark().step
 
-    def step(self, protocol: Protocol, replica: Replica, event: Event, step: Step = step) -> Outcome:
-        """As ``step``, with the leader passed over at the next poll only."""
+    def step(self, protocol: Protocol, replica: Replica, event: Event, step: Step | None = None) -> Outcome:
+        """As ``step`` (default: the reference's, with the high watermark of the log), with the leader passed
+        over at the next poll only.
+        """
+        step = step or self._step
         node = self._node
         if isinstance(event, RequestTimedOut):
             is_leader = isinstance(replica.role, Follower) and replica.quorum_state.leader == event.node

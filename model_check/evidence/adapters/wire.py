@@ -24,6 +24,7 @@ from kraftcheck.evidence.recordings.wire_records import (
     read_batch,
     read_quorum_state,
     read_snapshot,
+    read_snapshot_id,
     read_voter_set,
     write_batch,
     write_snapshot,
@@ -37,6 +38,7 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import Duration, Effect
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, Timer
+from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.log import Batch, Snapshot, SnapshotId, log_of
 from kraftcheck.reference.messages import FetchSnapshotResponse, Message, VoteResponse
@@ -165,13 +167,20 @@ def encode_question(question: Question, protocol: Protocol) -> Json:
     """A step as it is sent to an adapter, without its ``id``."""
     event = question.event
     if isinstance(event, Start):
-        shown = _start(question.identity, question.disk, protocol)
-    else:
-        shown = {} if isinstance(event, Crash) else _fields(event, _STEPS)
-    return {"type": kind_of(event), "now": question.now, **shown}
+        start = encode_start(question.identity, question.disk, protocol)
+        return {"type": "start", "now": question.now, **start}
+    if isinstance(event, Crash):
+        return {"type": "crash", "now": question.now}
+    return encode_event(event, question.now)
 
 
-def _start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]:
+def encode_event(event: Event, now: int) -> dict[str, Json]:
+    """An event at the time ``now``, as :func:`encode_question` does it."""
+    return {"type": kind_of(event), "now": now, **_fields(event, _STEPS)}
+
+
+def encode_start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]:
+    """The fields of a start."""
     times = times_of(protocol)
     update_period = span(times, Duration.UPDATE_VOTER_PERIOD)
     variant = codec.encode(protocol, Protocol)
@@ -224,6 +233,51 @@ def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Js
         # Version 0 of the quorum-state file has no directory id of a vote.
         shown["quorumState"] = {**shown["quorumState"], "votedDirectoryId": uuid(None)}
     return shown
+
+
+# Reading effects, for the recorder.
+
+
+def decode_effect(data: Fields) -> tuple[Effect, ...]:
+    """An effect that an adapter reports; batches that are appended together are several, and a ``timer`` is
+    none: its duration is a number. Raises InputError.
+
+    A process that exits and a refused call have any reason: the protocol gives it as text.
+    """
+    kind = data.text("effect")
+    if kind in ("fatal", "callFailed", "timer"):
+        return _WITH_TEXT.get(kind, ())
+    if kind == "append":
+        return tuple(effects.AppendBatch(read_batch(each)) for each in data.objects("batches"))
+    if kind == "persist":
+        state = read_quorum_state(data.inner("quorumState").values, data.where)
+        assert state is not None
+        return (effects.Persist(state),)
+    if kind in ("storeSnapshot", "loadSnapshot"):
+        made = effects.StoreSnapshot if kind == "storeSnapshot" else effects.LoadSnapshot
+        return (made(read_snapshot(data.inner("snapshot"))),)
+    if kind == "deleteBefore":
+        return (effects.DeleteBefore(read_snapshot_id(data)),)
+    if kind == "request":
+        request: Any = read_message(data.text("api"), data.inner("data"), is_request=True)
+        return (effects.Send(data.number("to"), request, data.number("correlationId")),)
+    if kind == "response":
+        return (effects.Reply(data.number("to"), _read_response(data), data.number("requestId")),)
+    made_by, fields = _REPORTED[kind]
+    values = {fields.get(key) or key: value for key, value in data.values.items()}
+    found: Effect = codec.decode(
+        {each.name: values.get(each.name) for each in struct_fields(made_by)}, made_by, data.where
+    )
+    return (found,)
+
+
+_REPORTED = {
+    name: (kind, {key: field for field, key in renamed.items()}) for kind, (name, renamed) in _EFFECTS.items()
+}
+_WITH_TEXT: Mapping[str, tuple[Effect, ...]] = {
+    "fatal": (effects.Fatal(FatalReason.INVALID_REQUEST),),
+    "callFailed": (effects.CallFailed(RefusalReason.NOT_LEADER),),
+}
 
 
 # Reading questions, for the adapter of the reference.

@@ -123,14 +123,18 @@ class Clock:
         return self.display(replica, event.now), wrong
 
     def display(self, replica: Replica, now: int) -> dict[str, Json]:
-        """The deadlines of the role's timers at ``now``.
+        """The deadlines of the timers of the replica's role at ``now``."""
+        return self.displayed(role_name(replica.role), len(replica.voters), now)
+
+    def displayed(self, role: str, voters: int, now: int) -> dict[str, Json]:
+        """The deadlines of the timers of ``role`` at ``now``, with so many voters.
 
         Timers that never expire are not shown, nor is check quorum with a single voter.
         """
         display: dict[str, Json] = {}
-        for name, timer in SHOWN[role_name(replica.role)].items():
+        for name, timer in SHOWN[role].items():
             deadline = self.deadlines.get(timer)
-            if deadline is None or (timer is Timer.CHECK_QUORUM and len(replica.voters) == 1):
+            if deadline is None or (timer is Timer.CHECK_QUORUM and voters == 1):
                 continue
             display[name] = deadline if deadline > now else EXPIRED
         return display

@@ -18,7 +18,14 @@ from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, StepEvent
 from kraftcheck.evidence.recordings.state import differences, same
 from kraftcheck.evidence.recordings.typed import Json
-from kraftcheck.evidence.recordings.wire import ERROR_TEXT, VERSIONS, api_of, at_version, write_message
+from kraftcheck.evidence.recordings.wire import (
+    CLIENT_RELEASE,
+    ERROR_TEXT,
+    VERSIONS,
+    api_of,
+    at_version,
+    write_message,
+)
 from kraftcheck.evidence.recordings.wire_records import (
     UncoveredMessageError,
     size_of,
@@ -245,15 +252,16 @@ def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Messag
         result.exceptions.append(OLDER_VERSION)
     batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
     result.exceptions.extend(_unordered(batches))
-    _adopt_error_text(expected, message.data)
+    _adopt(expected, message.data)
     if not same(expected, message.data):
         result.found.extend(differences(expected, message.data, _path(key), message.seq))
 
 
-def _adopt_error_text(expected: Json, found: Json) -> None:
-    """Where both sides describe an error, the text is Kafka's."""
-    if isinstance(expected.get(ERROR_TEXT), str) and isinstance(found.get(ERROR_TEXT), str):
-        expected[ERROR_TEXT] = found[ERROR_TEXT]
+def _adopt(expected: Json, found: Json) -> None:
+    """Where both sides describe an error, the text is Kafka's, and so is the name of a client's release."""
+    for name in (ERROR_TEXT, CLIENT_RELEASE):
+        if isinstance(expected.get(name), str) and isinstance(found.get(name), str):
+            expected[name] = found[name]
 
 
 def _older(newest: Json, message: Message) -> Json:
@@ -267,18 +275,19 @@ def content_shown(content: Request | Response) -> Json:
     """A message as recordings show it, with the size of its records."""
     data = write_message(content)
     if isinstance(content, FetchResponse):
-        _add_size(data, content.batches)
+        return with_size(data, content.batches)
     return data
 
 
-def _add_size(expected: Json, batches: tuple[Batch, ...]) -> None:
-    """The size of the records in bytes; the reference knows batches, not bytes."""
-    for topic in expected["responses"]:
+def with_size(data: Json, batches: tuple[Batch, ...]) -> Json:
+    """``data``, a Fetch response, changed to show the size of its records in bytes."""
+    for topic in data["responses"]:
         (partition,) = topic["partitions"]
         records = partition.pop("batches", None)
         partition["recordsSizeInBytes"] = sum(size_of(batch) for batch in batches)
         if records is not None:
             partition["batches"] = records
+    return data
 
 
 def discovery_choice(event: StepEvent, servers: Mapping[int, int]) -> int | None:

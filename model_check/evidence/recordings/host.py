@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kraftcheck.evidence.recordings import effects as shown
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.lines import Message
+from kraftcheck.evidence.recordings.log_high_watermark import LogHighWatermark
 from kraftcheck.evidence.recordings.outcome import Found
 from kraftcheck.evidence.recordings.recording import NOT_RAFT
 from kraftcheck.reference.config import Times
@@ -21,7 +22,7 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import ApiVersionsRequest
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Connection, Replica
-from kraftcheck.reference.step import Outcome, start, step
+from kraftcheck.reference.step import Outcome, start
 
 
 class Host:
@@ -32,7 +33,7 @@ class Host:
     graceful shutdown is complete.
     """
 
-    __slots__ = ("clock", "effects", "protocol", "replica", "rules", "servers", "stopped")
+    __slots__ = ("_log", "clock", "effects", "protocol", "replica", "rules", "servers", "stopped")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Host:
         self.rules: list[str] = []
         self.stopped = False
         self.replica = identity
+        self._log = LogHighWatermark()
         self._follow(start(protocol, identity, disk), now)
         self.clock.started(now)
 
@@ -59,7 +61,7 @@ class Host:
 
     def feed(self, stimulus: Stimulus, now: int) -> None:
         """One step of the reference; ``now`` is the node's own clock."""
-        self._follow(step(self.protocol, self.replica, stimulus), now)
+        self._follow(self._log.step(self.protocol, self.replica, stimulus), now)
 
     def _follow(self, outcome: Outcome, now: int) -> None:
         for effect in outcome.effects:

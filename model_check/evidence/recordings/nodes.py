@@ -48,6 +48,7 @@ from kraftcheck.reference.events import (
     UpgradeKRaftVersion,
 )
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     FetchRequest,
@@ -254,7 +255,9 @@ class NodeRun:
             self.shutdown_at = event.now + line.timeout_ms
             self.host.feed(Shutdown(), event.now)
         elif call == "createSnapshot":
-            self.host.feed(creation(line, self.host.replica), event.now)
+            assert line.offset is not UNSET  # A field that the call has.
+            at = SnapshotId(line.offset, line.epoch)
+            self.host.feed(creation(at, self.host.replica, clean=line.clean), event.now)
             created = [effect.snapshot for effect in self.host.effects if isinstance(effect, StoreSnapshot)]
             self.found.extend(differences(bool(created), line.created, "created"))
             self.known.snapshots.update({snapshot.id: snapshot for snapshot in created})

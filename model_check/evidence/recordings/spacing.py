@@ -19,7 +19,7 @@ from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.exceptions import SPINNING
 from kraftcheck.evidence.recordings.lines import ApiVersionsLine, PauseLine
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import Event, Recording, StepEvent
+from kraftcheck.evidence.recordings.recording import NOT_RAFT, Event, Recording, StepEvent
 from kraftcheck.evidence.recordings.transport import Flight
 from kraftcheck.evidence.recordings.typed import Json
 
@@ -112,7 +112,9 @@ class Spacing:
         flight = flights.get(message.mid)
         if flight is None or message.synthetic is not None:
             return
-        yield from self._delay(event, flight, node)
+        if message.is_request or message.api != NOT_RAFT:
+            # The answer of a node's server was made before the step that lists it.
+            yield from self._delay(event, flight, node)
         link = (flight.node, event.node)
         before = self._arrived.get(link)
         if before is not None and (before.seq, before.sent.mid) > (flight.seq, flight.sent.mid):

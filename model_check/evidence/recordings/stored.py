@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from msgspec import UNSET
-
 from kraftcheck.evidence.recordings import lines, performed
 from kraftcheck.evidence.recordings.identity import disk_found
 from kraftcheck.evidence.recordings.outcome import Found
@@ -125,13 +123,11 @@ def last_value(log: Log, end: int) -> tuple[int, ...]:
     return log.snapshots[-1].values if log.snapshots else ()
 
 
-def creation(line: lines.CallLine, replica: Replica) -> CreateSnapshot:
-    """The snapshot of a call ``createSnapshot``: the state machine keeps the last value that it received."""
-    assert line.offset is not UNSET  # A field that the call has.
-    id = SnapshotId(line.offset, line.epoch)
+def creation(id: SnapshotId, replica: Replica, *, clean: bool) -> CreateSnapshot:
+    """A call ``createSnapshot``: the state machine keeps the last value that it received."""
     values = last_value(replica.log, id.end_offset)
     size = snapshot_size(*control_records(replica, id.end_offset), values)
-    return CreateSnapshot(id, values, size, line.clean)
+    return CreateSnapshot(id, values, size, clean)
 
 
 class KnownBatches:

@@ -51,6 +51,8 @@ LISTENER, KRAFT_VERSION = "CONTROLLER", "kraft.version"
 RELEASE = "4.3.1"
 #: The text of a response's error, which is Kafka's own.
 ERROR_TEXT = "errorMessage"
+#: The release that a client names, which is a label.
+CLIENT_RELEASE = "clientSoftwareVersion"
 
 
 # Fields that are more than a copy of an attribute.
@@ -321,7 +323,7 @@ _MESSAGES: Mapping[str, Layout] = {
     "ApiVersions request": Layout(
         m.ApiVersionsRequest,
         {},
-        {"": {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": RELEASE}},
+        {"": {"clientSoftwareName": "apache-kafka-java", CLIENT_RELEASE: RELEASE}},
     ),
     "ApiVersions response": Layout(
         m.ApiVersionsResponse,

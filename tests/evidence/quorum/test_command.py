@@ -69,7 +69,7 @@ def reproduce(monkeypatch: pytest.MonkeyPatch) -> Reproduce:
 
     def run(adapter: Callable[[], ReferenceAdapter], *words: str) -> int:
         monkeypatch.setattr(
-            "kraftcheck.cli.commands.reproduce.AdapterProcess", lambda *_: InProcess(adapter())
+            "kraftcheck.evidence.adapters.started.AdapterProcess", lambda *_: InProcess(adapter())
         )
         return main(["reproduce", "--adapter", "x", *words])
 

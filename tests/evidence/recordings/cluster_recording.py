@@ -9,6 +9,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from kraftcheck.evidence.recorder.simulation import TIMEOUTS
 from kraftcheck.evidence.recordings.recording import Recording, read
 from kraftcheck.evidence.recordings.wire import api_of, write_message
 from kraftcheck.evidence.recordings.wire_codec import uuid
@@ -17,7 +18,6 @@ from kraftcheck.reference import messages as m
 from kraftcheck.reference.log import Batch, LeaderChange, Record, Value, Voters
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
 from tests.evidence.recordings.small_recording import write
-from tests.laboratory.recordings.simulated import TIMEOUTS
 
 Json = dict[str, Any]
 

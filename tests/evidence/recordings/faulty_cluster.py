@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recordings.processes import POINTS
-from tests.laboratory.recordings.simulation import Simulation
 
 OLDER = (
     {"Vote": 1},

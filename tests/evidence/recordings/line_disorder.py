@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from kraftcheck.evidence.recorder.parts import finished
 from kraftcheck.evidence.recordings.exceptions import NUMBER_LEFT_OUT
 from kraftcheck.evidence.recordings.lines import STEPS
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import recording_of
 from kraftcheck.support.errors import InputError
-from tests.laboratory.recordings.simulated import finished
 
 Json = dict[str, Any]
 

@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.recording import recording_of
-from tests.laboratory.recordings.simulation import Simulation
 
 Json = dict[str, Any]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recordings.exceptions import EXCEPTIONS
 from kraftcheck.evidence.recordings.lines import STEPS, WORLD
 from kraftcheck.evidence.recordings.outcome import Difference, RunReport
@@ -24,7 +25,6 @@ from tests.evidence.recordings.small_recording import (
     report_on,
     small_recording,
 )
-from tests.laboratory.recordings.simulation import Simulation
 
 Lines = list[dict[str, Any]]
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from kraftcheck.bench.lockstep import figures
+from kraftcheck.bench.lockstep import figures, simulated
+from kraftcheck.evidence.recorder.writing import files_of, write_files
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import read
 from tests.evidence.recordings.small_recording import small_recording, write
-from tests.laboratory.recordings.simulation import write_simulated
 
 
 def test_the_simulated_run_agrees_with_the_reference(tmp_path: Path) -> None:
-    write_simulated(tmp_path / "run", 6)
+    write_files(tmp_path / "run", files_of("run", simulated(6)))
     report = compare(read(tmp_path / "run"))
     assert report.differences == [] and not report.skipped
     assert report.recorded > 500

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kraftcheck.evidence.recorder.parts import finished
+from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recordings.exceptions import (
     CONTENT_UNKNOWN,
     NUMBER_LEFT_OUT,
@@ -38,8 +40,6 @@ from tests.evidence.recordings.small_recording import (
     report_on,
     small_recording,
 )
-from tests.laboratory.recordings.simulated import finished
-from tests.laboratory.recordings.simulation import Simulation
 
 Lines = list[dict[str, Any]]
 

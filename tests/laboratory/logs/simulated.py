@@ -1,6 +1,6 @@
 """A simulated cluster that tells what its processes do: the histories of made-up fleets.
 
-It is the cluster of `tests.laboratory.recordings.simulation`: the reference behind a network with delays,
+It is the cluster of `kraftcheck.evidence.recorder.simulation`: the reference behind a network with delays,
 losses and partitions, each process polling as Kafka does, on simulated time in ms. Nothing is recorded
 here; a listener is told of each step instead.
 """
@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kraftcheck.evidence.recorder.parts import Letter, Node, Process
+from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.identity import endpoints_of
 from kraftcheck.evidence.recordings.wire_records import write_quorum_state
@@ -41,8 +43,6 @@ from kraftcheck.reference.messages import (
 from kraftcheck.reference.protocol import CandidateRestart, StateMachine
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey
-from tests.laboratory.recordings.simulated import Letter, Node, Process
-from tests.laboratory.recordings.simulation import Simulation
 
 #: The source of requests whose answers are not awaited: the admin client.
 _CLIENT: Final = -1
@@ -194,10 +194,6 @@ class ToldSimulation(Simulation):
         process = self.nodes[node].process
         return None if process is None or self._is_paused(process) else process.host.replica
 
-    def leaders(self) -> list[int]:
-        """Those that lead, each in an epoch of its own."""
-        return [process.node.id for process in self._leaders()]
-
     def add_voter(self, id: int) -> None:
         """An admin client asks each leader to make ``id`` a voter."""
         node = self.nodes[id]
@@ -260,7 +256,6 @@ class ToldSimulation(Simulation):
         before = host.replica
         host.begin()
         host.feed(event, process.node.clock(self.time))
-        self._draw(host)
         if isinstance(event, RequestReceived):
             self._message = event.request, event.source
         crashes = self._crashes(process, before, None)

@@ -13,6 +13,7 @@ public final class DriverClock implements Time {
     private final BiConsumer<String, Long> whenArmed;
     private Set<String> expired = Set.of();
     private long now;
+    private long step;
 
     /** {@code whenArmed}: is given the name of a timer and its ms whenever one is armed. */
     public DriverClock(BiConsumer<String, Long> whenArmed) {
@@ -23,6 +24,12 @@ public final class DriverClock implements Time {
     public void set(long time, Set<String> names) {
         now = time;
         expired = names;
+        step++;
+    }
+
+    /** The number of the step: several may lie in one ms. */
+    long step() {
+        return step;
     }
 
     /** Whether the timer of this name has expired in this step. */

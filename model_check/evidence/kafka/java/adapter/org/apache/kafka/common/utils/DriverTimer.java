@@ -4,7 +4,7 @@ package org.apache.kafka.common.utils;
 final class DriverTimer extends Timer {
     private final DriverClock clock;
     private final String name;
-    private long armedAt;
+    private long armedIn;
 
     DriverTimer(DriverClock clock, TimerNames.Name name, long timeoutMs) {
         super(clock, timeoutMs);
@@ -14,7 +14,7 @@ final class DriverTimer extends Timer {
     }
 
     private void armed(long timeoutMs) {
-        armedAt = clock.milliseconds();
+        armedIn = clock.step();
         if (name != null) clock.armed(name, timeoutMs);
     }
 
@@ -28,7 +28,7 @@ final class DriverTimer extends Timer {
     /** A timer that is armed in the very step is not the one that has expired. */
     @Override
     public boolean isExpired() {
-        return name != null && armedAt != clock.milliseconds() && clock.hasExpired(name);
+        return name != null && armedIn != clock.step() && clock.hasExpired(name);
     }
 
     @Override

@@ -1,43 +1,57 @@
-"""Recordings of a simulated cluster: the reference behind a network with losses, faults by a script.
+"""A simulated cluster under a script: replicas behind a network with losses, and the recording of it.
 
-A recording made here agrees with the reference by construction; it shows that the comparison sees what is
-changed in it afterwards, and how fast the comparison is. Whether the reference is right, only recordings of
-production can show.
+A recording of the reference agrees with the reference by construction: it shows that the comparison sees what
+is changed in it afterwards, and how fast the comparison is. Recordings of an implementation, whose replicas
+are processes of an adapter, show whether the reference is right.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
+from kraftcheck.evidence.recorder.client import Client
+from kraftcheck.evidence.recorder.hosts import Hosting, ReferenceHost
+from kraftcheck.evidence.recorder.network import Delays, is_unsupported
+from kraftcheck.evidence.recorder.parts import Node, Process, finished, uuid
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.fields import Json, typed
-from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
 from kraftcheck.evidence.recordings.lines import ConfigLine
 from kraftcheck.evidence.recordings.lockstep import protocol_for
+from kraftcheck.evidence.recordings.stored import creation
 from kraftcheck.evidence.recordings.wire_records import read_quorum_state, record_names
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Append, Resign, Shutdown
+from kraftcheck.reference.events import Append, Resign, Shutdown, UpgradeKRaftVersion
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Leader
-from tests.laboratory.recordings.simulated import DELAY, TIMEOUTS, Node, Process, finished, uuid
-from tests.laboratory.recordings.simulated_network import is_unsupported
-from tests.laboratory.recordings.simulated_nodes import Processes
 
 #: The time a graceful shutdown may take, in ms.
 SHUTDOWN_TIMEOUT = 5000
 
+#: The defaults of Kafka, in ms.
+TIMEOUTS = {
+    "controller.quorum.election.timeout.ms": 1000,
+    "controller.quorum.fetch.timeout.ms": 2000,
+    "controller.quorum.election.backoff.max.ms": 1000,
+    "controller.quorum.append.linger.ms": 25,
+    "controller.quorum.request.timeout.ms": 2000,
+    "controller.quorum.retry.backoff.ms": 20,
+    "fetchMaxWaitMs": 500,
+    "controller.quorum.auto.join.enable": False,
+}
 
-class Simulation(Processes):
+
+class Simulation(Client):
     """A cluster under a script.
 
-    voters, brokers: how many nodes; brokers have the ids from 101 on. drop: the share of messages that are
-    lost at random. skew: offset (ms) and drift of the clock of each node that has one of its own. hurry: by
-    how much all timeouts are shorter than production's.
+    voters, joiners, brokers: how many nodes; voters have the ids from 1 on, then come joiners, which can
+    become voters; brokers have the ids from 101 on. drop: the share of messages that are lost at random.
+    skew: offset (ms) and drift of the clock of each node that has one of its own. hurry: by how much all
+    timeouts are shorter than Kafka's defaults. hosting: starts the replicas. labels: further fields of the
+    first line.
     """
 
     def __init__(
@@ -45,64 +59,82 @@ class Simulation(Processes):
         seed: int,
         *,
         voters: int = 3,
+        joiners: int = 0,
         brokers: int = 0,
         kraft_version: int = 1,
+        auto_join: bool = False,
         drop: float = 0.0,
-        skew: dict[int, tuple[int, float]] | None = None,
+        delays: Delays | None = None,
+        skew: Mapping[int, tuple[int, float]] | None = None,
         hurry: int = 1,
         older: Mapping[int, Mapping[str, int]] | None = None,
+        hosting: Hosting = ReferenceHost,
+        labels: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(seed, drop, older or {})
-        self.value, self.hurry = 0, hurry
-        first = self._configure(voters, brokers, kraft_version, skew or {})
-        self.config = typed(first, ConfigLine, "simulation")
-        self._line("config", None, first)
-        self.protocol = protocol_for(KAFKA, self.config)
-        self.servers = bootstrap_servers(self.config)
-        self.nodes = {node.id: Node(node, node.directory) for node in self.config.nodes}
-
-    def _configure(
-        self, voters: int, brokers: int, kraft_version: int, skew: dict[int, tuple[int, float]]
-    ) -> Json:
-        nodes: list[Json] = []
-        for id in (*range(1, voters + 1), *range(101, 101 + brokers)):
-            is_voter = id <= voters
-            node = {
-                "id": id,
-                "dirId": uuid(self.random),
-                "initialVoter": is_voter,
-                "canBecomeVoter": is_voter,
-            }
-            if id in skew:
-                node |= {"clockOffsetMs": skew[id][0], "clockDrift": skew[id][1]}
-            nodes.append(node)
-        return {
+        super().__init__(seed, drop, older or {}, delays or Delays())
+        self.value, self.hurry, self.hosting = 0, hurry, hosting
+        nodes = self._configured_nodes(voters, joiners, brokers, skew or {})
+        timeouts = {
+            name: value if isinstance(value, bool) else value // self.hurry
+            for name, value in TIMEOUTS.items()
+        }
+        delays = self.delays
+        first = {
             "seq": 0,
             "t": 0,
             "ev": "config",
             "scenario": "simulated",
             "seed": 0,
+            **(labels or {}),
             "clusterId": "kraftcheck-test-cluster",
             "initialKraftVersion": kraft_version,
-            "timeouts": {
-                name: value if isinstance(value, bool) else value // self.hurry
-                for name, value in TIMEOUTS.items()
+            "timeouts": timeouts | {"controller.quorum.auto.join.enable": auto_join},
+            "network": {
+                "dropP": drop,
+                "delayMin": delays.least,
+                "delayMax": delays.most,
+                **({"tailP": delays.slow, "tailMax": delays.tail} if delays.slow else {}),
             },
-            "network": {"dropP": self.drop, "delayMin": DELAY[0], "delayMax": DELAY[1]},
             "nodes": nodes,
         }
+        config: ConfigLine = typed(first, ConfigLine, "simulation")
+        self.config = config
+        self._line("config", None, first)
+        self.protocol = protocol_for(KAFKA, self.config)
+        self.servers = bootstrap_servers(self.config)
+        self.nodes = {node.id: Node(node, node.directory) for node in config.nodes}
+
+    def _configured_nodes(
+        self, voters: int, joiners: int, brokers: int, skew: Mapping[int, tuple[int, float]]
+    ) -> list[Json]:
+        nodes: list[Json] = []
+        for id in (*range(1, voters + joiners + 1), *range(101, 101 + brokers)):
+            node: Json = {
+                "id": id,
+                "dirId": uuid(self.random),
+                "initialVoter": id <= voters,
+                "canBecomeVoter": id <= voters + joiners,
+            }
+            if id in skew:
+                node |= {"clockOffsetMs": skew[id][0], "clockDrift": skew[id][1]}
+            nodes.append(node)
+        return nodes
 
     # The script.
 
     def start(self, id: int) -> None:
-        """A process starts on the node."""
+        """A process starts on the node, if none runs there."""
         node = self.nodes[id]
+        if node.process is not None:
+            return
         node.incarnation += 1
+        can = node.config.can_become_voter
+        joins = self.config.timeouts.auto_join and can
         fields = {
             "inc": node.incarnation,
             "dirId": node.directory,
             "canBecomeVoter": node.config.can_become_voter,
-            "autoJoin": False,
+            "autoJoin": joins,
             "lostUnflushed": node.lost,
             "persisted": node.file,
             "logBatches": [
@@ -110,16 +142,15 @@ class Simulation(Processes):
                 for batch in node.disk.log.batches
             ],
         }
-        can = node.config.can_become_voter
-        identity = identity_of(self.config, id, node.directory, can_become_voter=can, auto_join=False)
+        identity = identity_of(self.config, id, node.directory, can_become_voter=can, auto_join=joins)
         node.disk = replace(node.disk, quorum_state=read_quorum_state(node.file, "simulation"))
         before = replace(identity, log=node.disk.log)
         now = node.clock(self.time)
-        host = Host(self.protocol, self.config.timeouts.times, self.servers, identity, node.disk, now)
+        times = self.config.timeouts.times
+        host = self.hosting(self.random, self.protocol, times, self.servers, identity, node.disk, now)
         bootstrap = identity.bootstrap_kraft_version > 0
         listener = Listener(host.replica, bootstrap=bootstrap, read_at_once=self.protocol.fetch_max_batches)
         process = node.process = Process(node, host, listener)
-        self._draw(host)
         node.lost = 0
         self._show(process, "start", fields, before, [], always=True)
         self._settle(process)
@@ -176,6 +207,30 @@ class Simulation(Processes):
             process.shutdown_at = process.node.clock(self.time) + timeout
             self._call(process, Shutdown(), {"call": "shutdown", "timeoutMs": timeout})
 
+    def upgrade(self, version: int = 1) -> None:
+        """Each leader is asked to finalize a version of kraft.version."""
+        for process in self._leaders():
+            epoch = process.host.replica.epoch
+            fields = {"call": "upgradeKRaftVersion", "epoch": epoch, "version": version}
+            self._call(process, UpgradeKRaftVersion(epoch, version), fields, wakes=False)
+
+    def snapshot(self, id: int, *, clean: bool = True) -> None:
+        """The state machine of a node writes down what is committed; ``clean``: the log before it goes."""
+        process = self.nodes[id].process
+        if process is None or self._is_paused(process):
+            return
+        replica, end = process.host.replica, process.listener.next_offset
+        committed = [batch for batch in replica.log.batches if batch.end_offset <= end]
+        if not committed:
+            return
+        at = SnapshotId(committed[-1].end_offset, committed[-1].epoch)
+        fields = {"call": "createSnapshot", "offset": at.end_offset, "epoch": at.epoch, "clean": clean}
+        self._call(process, creation(at, replica, clean=clean), fields | {"created": False}, wakes=False)
+
+    def leaders(self) -> list[int]:
+        """The nodes whose processes lead, each in an epoch of its own."""
+        return [process.node.id for process in self._leaders()]
+
     def isolate(self, *ids: int) -> None:
         """The nodes lose every link."""
         links = {(a, b) for a in self.nodes for b in self.nodes if a != b and (a in ids or b in ids)}
@@ -186,15 +241,17 @@ class Simulation(Processes):
         self.block("heal", set())
 
     def write_back(self, id: int) -> None:
-        """The operating system writes a broker's log to the disk."""
+        """The operating system writes a node's log to the disk."""
         node = self.nodes[id]
         end = node.disk.log.end_offset
         self._line("osFlush", id, {"to": end})
         node.disk = replace(node.disk, flushed=end)
 
     def wipe(self, id: int) -> None:
-        """The node, on which no process runs, gets an empty disk."""
+        """The node gets an empty disk, unless a process runs there."""
         node = self.nodes[id]
+        if node.process is not None:
+            return
         node.directory, node.disk, node.file, node.lost = uuid(self.random), Disk(), None, 0
         self._line("wipe", id, {"dirId": node.directory})
 
@@ -213,19 +270,3 @@ class Simulation(Processes):
             if letter.synthetic is None and not is_unsupported(letter):
                 self._line("inflight", None, {"to": letter.to} | letter.shown())
         return finished(self.lines, self.time)
-
-
-def write_simulated(folder: Path, seconds: int) -> None:
-    """A recorded run of a simulated cluster that elects, appends, and loses its leader once."""
-    simulation = Simulation(1, brokers=1)
-    for node in simulation.nodes:
-        simulation.at(100, lambda node=node: simulation.start(node))  # type: ignore[misc]
-    for time in range(3_000, seconds * 1_000, 200):
-        simulation.at(time, lambda: simulation.append(2))
-    simulation.at(seconds * 500, simulation.resign)
-    simulation.run(seconds * 1_000)
-    lines = simulation.finish()
-    folder.mkdir()
-    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    (folder / "trace.jsonl.gz").write_bytes(gzip.compress(text.encode(), compresslevel=6))
-    (folder / "run.json").write_text(json.dumps({"run": folder.name, "events": len(lines)}))

@@ -1,36 +1,23 @@
-"""The processes of a simulated cluster: each polls the reference as production does, and writes lines."""
+"""The processes of a simulated cluster: each polls its replica as Kafka does, and writes lines."""
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
 
+from kraftcheck.evidence.recorder.network import Network
+from kraftcheck.evidence.recorder.parts import Letter, Node, Process
 from kraftcheck.evidence.recordings import processes
-from kraftcheck.evidence.recordings.effects import effects_shown
+from kraftcheck.evidence.recordings.effects import content_shown, effects_shown
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.host import Host
-from kraftcheck.evidence.recordings.state import encode_state, same
+from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
+from kraftcheck.evidence.recordings.recording import NOT_RAFT
+from kraftcheck.evidence.recordings.state import same
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.effects import (
-    AppendAccepted,
-    CallFailed,
-    Effect,
-    Fatal,
-    Flush,
-)
-from kraftcheck.reference.events import (
-    Append,
-    FetchWaitExpired,
-    RequestReceived,
-    Resign,
-    ResponseReceived,
-    Shutdown,
-    Timer,
-)
-from kraftcheck.reference.messages import Request
+from kraftcheck.reference.effects import AppendAccepted, CallFailed, Effect, Fatal, Flush, StoreSnapshot
+from kraftcheck.reference.events import Event, FetchWaitExpired, RequestReceived, ResponseReceived
+from kraftcheck.reference.messages import AddRaftVoterRequest, ApiVersionsResponse, Request
 from kraftcheck.reference.replica import Leader, Replica
-from tests.laboratory.recordings.simulated import Letter, Node, Process
-from tests.laboratory.recordings.simulated_network import Network
 
 
 class Processes(Network, ABC):
@@ -55,13 +42,6 @@ class Processes(Network, ABC):
         """Whether the process still runs and is not paused."""
         return process.node.process is process and not self._is_paused(process)
 
-    def _draw(self, host: Host) -> None:
-        clock = host.clock
-        if clock.random_from is not None:
-            base = clock.times.election_timeout
-            clock.deadlines[Timer.ELECTION] = clock.random_from + base + self.random.randrange(base)
-            clock.random_from = None
-
     def _settle(self, process: Process) -> None:
         """The first half of a poll, and whole polls as long as the state machine has something to take."""
         node, host, listener = process.node, process.host, process.listener
@@ -71,8 +51,7 @@ class Processes(Network, ABC):
             if process.shutdown_at is not None and now >= process.shutdown_at:
                 host.stopped = True
             else:
-                host.poll(now, self._server(host, now))
-            self._draw(host)
+                host.round(now)
             if self._crashes(process, before, None):
                 return
             calls = listener.during(host.effects, host.replica.log)
@@ -89,18 +68,11 @@ class Processes(Network, ABC):
                 return
             self._second_half(process, node.waiting.pop(0) if node.waiting else None)
 
-    def _server(self, host: Host, now: int) -> int | None:
-        clock = host.clock
-        clock.connect(host.replica, now)
-        busy = {connection.node for connection, until in clock.connections.items() if until > now}
-        ready = [server for server in self.servers if server not in busy]
-        return self.random.choice(ready) if ready else None
-
     def _sleep(self, process: Process) -> None:
         """Until the next deadline, unless a message comes before."""
-        node, clock = process.node, process.host.clock
-        times = (*clock.deadlines.values(), *clock.connections.values(), process.shutdown_at)
-        later = [at for at in times if at is not None and at > node.clock(self.time)]
+        node, now = process.node, process.node.clock(self.time)
+        times = (*process.host.due(), process.shutdown_at)
+        later = [at for at in times if at is not None and at > now]
         process.wake += 1
         if later:
             wake = process.wake
@@ -130,20 +102,21 @@ class Processes(Network, ABC):
             self._show(process, "tick", {}, before, listener.after_poll(host.replica))
             return
         if isinstance(letter.content, Request):
-            host.feed(RequestReceived(letter.source, letter.content, letter.mid, now), now)
+            if isinstance(letter.content, AddRaftVoterRequest):
+                host.look_at(letter.content.voter.id, now)
+            host.feed(RequestReceived(letter.source, letter.content, letter.mid, now), now, letter.raw)
             asked = letter
         else:
             assert letter.request is not None
             connection = letter.request.connection
-            host.feed(ResponseReceived(connection, letter.content, letter.correlation, now), now)
+            host.feed(ResponseReceived(connection, letter.content, letter.correlation, now), now, letter.raw)
             asked = letter.request
-        self._draw(host)
         fields = letter.shown()
         if self._crashes(process, before, fields):
             return
         calls = listener.during(host.effects, host.replica.log) + listener.after_poll(host.replica)
         self._show(process, "recv", fields, before, calls, always=True)
-        if letter is asked and any(entry.correlation == letter.mid for entry in host.replica.parked):
+        if letter is asked and host.waits(letter.mid):
             wait = self.config.timeouts.fetch_max_wait
             self.at(max(self.time, node.when(now + wait)), lambda: self._expire(process, letter))
 
@@ -153,14 +126,14 @@ class Processes(Network, ABC):
             return
         if self._is_paused(process):
             self.at(process.paused_until, lambda: self._expire(process, letter))
-        elif any(entry.correlation == letter.mid for entry in host.replica.parked):
+        elif host.waits(letter.mid):
             before = host.replica
             host.begin()
             host.feed(FetchWaitExpired(letter.source, letter.mid), process.node.clock(self.time))
             self._show(process, "expire", {}, before, [], always=True)
 
-    def _call(self, process: Process, stimulus: Append | Resign | Shutdown, fields: Json) -> None:
-        """The call wakes the loop up."""
+    def _call(self, process: Process, stimulus: Event, fields: Json, *, wakes: bool = True) -> None:
+        """A call of the raft client, which wakes the loop up, or does not."""
         host = process.host
         before = host.replica
         host.begin()
@@ -169,9 +142,12 @@ class Processes(Network, ABC):
             if isinstance(effect, AppendAccepted):
                 fields["offset"] = effect.offset
             elif isinstance(effect, CallFailed):
-                fields["threw"] = f"java.lang.IllegalArgumentException: {effect.reason.sentence}"
+                fields["threw"] = host.reason()
+            elif isinstance(effect, StoreSnapshot):
+                fields["created"] = True
         self._show(process, "api", fields, before, [], always=True)
-        self.at(self.time, lambda: self._poll(process, None))
+        if wakes:
+            self.at(self.time, lambda: self._poll(process, None))
 
     def _crashes(self, process: Process, before: Replica, during: Json) -> bool:
         """End the process inside its poll, if it exits there or has reached its crash point."""
@@ -205,9 +181,7 @@ class Processes(Network, ABC):
             self._reach_disk(node, effects, shown)
         fields: Json = {"inc": node.incarnation, "reason": reason}
         if reason == "fatal":
-            last = process.host.effects[-1]
-            assert isinstance(last, Fatal)
-            fields["exception"] = f"java.lang.IllegalStateException: {last.sentence}"
+            fields["exception"] = process.host.reason()
         if power_loss is not None:
             fields["powerLoss"] = power_loss
         fields |= {"leo": node.disk.log.end_offset, "flushed": node.disk.flushed}
@@ -223,7 +197,7 @@ class Processes(Network, ABC):
             node.disk = disks.lose_power(node.disk)
             node.lost = end - node.disk.log.end_offset
         node.disk = disks.as_found(node.disk)
-        node.process = None
+        node.process, node.served = None, []
         self._reset_peers(node)
 
     # Lines.
@@ -243,9 +217,12 @@ class Processes(Network, ABC):
         shown = _listed(effects_shown(host.effects, before, calls, leads=kind == "tick"))
         self._reach_disk(node, host.effects, shown)
         out = self._send(node, host.effects)
-        state = encode_state(host.replica, stopped=host.stopped)
-        state["deadlines"] = host.clock.display(host.replica, node.clock(self.time))
+        state = host.state(node.clock(self.time))
         if always or shown or out or not same(state, process.state):
+            if node.served and kind != "start":
+                # The recorder lists what the server of a node has answered with its next step.
+                out += [letter.sent() for letter in node.served]
+                node.served = []
             self._line(kind, node.id, fields | shown | ({"out": out} if out else {}) | {"s": state})
             process.state = state
 
@@ -258,10 +235,32 @@ class Processes(Network, ABC):
     def _deliver(self, node: Node, letter: Letter) -> None:
         process = node.process
         assert process is not None
-        if self._is_paused(process):
+        if letter.api == NOT_RAFT and letter.is_request:
+            self._serve(node, letter)
+        elif self._is_paused(process):
             node.waiting.append(letter)
         else:
             self._poll(process, letter)
+
+    def _serve(self, node: Node, request: Letter) -> None:
+        """The server of a node answers an ApiVersions request; its raft module never sees it."""
+        self._line("apiVersions", node.id, {"mid": request.mid, "from": request.source})
+        answer = ApiVersionsResponse((0, MAX_KRAFT_VERSION))
+        letter = Letter(
+            mid=self._mid(),
+            source=node.id,
+            to=request.source,
+            api=request.api,
+            correlation=request.correlation,
+            content=answer,
+            data=content_shown(answer),
+            connection=-1,
+            owner=node.incarnation,
+            request=request,
+            version=request.version,
+        )
+        node.served.append(letter)
+        self._post(letter)
 
 
 def _listed(shown: Json) -> Json:

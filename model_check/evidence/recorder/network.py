@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from kraftcheck.evidence.recordings.effects import content_shown
+from kraftcheck.evidence.recorder.parts import ADMIN, Letter, Node
+from kraftcheck.evidence.recordings.effects import content_shown, with_size
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.lines import ConfigLine
 from kraftcheck.evidence.recordings.network import SYNTHETIC, UNSUPPORTED, error_answer
 from kraftcheck.evidence.recordings.wire import VERSIONS, api_of, at_version, read_message
 from kraftcheck.reference.effects import Effect, Reply, Send
-from kraftcheck.reference.messages import Request, Response, VoteRequest
-from tests.laboratory.recordings.simulated import DELAY, Letter, Node
+from kraftcheck.reference.messages import (
+    FetchResponse,
+    FetchSnapshotResponse,
+    Request,
+    Response,
+    VoteRequest,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """The delays of messages, in ms: from ``least`` to ``most``; of the share ``slow`` of them ``tail`` more
+    at most.
+    """
+
+    least: int = 2
+    most: int = 12
+    slow: float = 0.0
+    tail: int = 0
+
+    def drawn(self, draw: random.Random) -> int:
+        """The delay of one message."""
+        delay = draw.randint(self.least, self.most)
+        if self.slow and draw.random() < self.slow:
+            delay += draw.randint(0, self.tail)
+        return delay
+
 
 _STEPS_WITH_CLOCK = frozenset({"start", "tick", "recv", "api", "expire"})
 
@@ -23,17 +51,20 @@ class Network(ABC):
     """What is under way between the nodes, in global time (ms), and the lines of the recording so far.
 
     drop: the share of messages that are lost, half of them together with their connection. older: the
-    newest version that a node knows, by node and API, where that is not the release's.
+    newest version that a node knows, by node and API, where that is not the release's. Messages of the admin
+    client are lost only where no process runs.
     """
 
     config: ConfigLine
     nodes: dict[int, Node]
     servers: dict[int, int]
 
-    def __init__(self, seed: int, drop: float, older: Mapping[int, Mapping[str, int]]) -> None:
+    def __init__(
+        self, seed: int, drop: float, older: Mapping[int, Mapping[str, int]], delays: Delays
+    ) -> None:
         self.random = random.Random(seed)
         self.time, self.order, self.mids = 0, 0, 0
-        self.drop, self.older = drop, older
+        self.drop, self.older, self.delays = drop, older, delays
         self.queue: list[tuple[int, int, Callable[[], None]]] = []
         self.lines: list[Json] = []
         self.blocked: set[tuple[int, int]] = set()
@@ -41,6 +72,10 @@ class Network(ABC):
         self.open: dict[int, Letter] = {}
         self.requests: dict[int, Letter] = {}
         self.connected: dict[tuple[int, int], tuple[int, int]] = {}
+
+    @abstractmethod
+    def _client_receives(self, letter: Letter) -> None:
+        """The answer ``letter`` has reached the admin client."""
 
     @abstractmethod
     def _deliver(self, node: Node, letter: Letter) -> None:
@@ -88,8 +123,7 @@ class Network(ABC):
                 letter = self._letter(node, effect.to, effect, self.requests[effect.correlation])
             else:
                 continue
-            sent: Json = {"mid": letter.mid, "to": letter.to, "kind": "resp", "api": letter.api}
-            out.append(sent | ({"kind": "req"} if letter.request is None else {"re": letter.request.mid}))
+            out.append(letter.sent())
         return out
 
     def _letter(self, node: Node, to: int, effect: Send | Reply, request: Letter | None) -> Letter:
@@ -98,6 +132,7 @@ class Network(ABC):
         assert correlation is not None
         api = api_of(content)
         version = self.older.get(to, {}).get(api, VERSIONS[api]) if request is None else request.version
+        raw = None if node.process is None else node.process.host.raw(effect)
         letter = Letter(
             mid=self._mid(),
             source=node.id,
@@ -105,22 +140,27 @@ class Network(ABC):
             api=api,
             correlation=correlation,
             content=content,
-            data=self._shown(content),
+            data=self._shown(content) if raw is None else shown_of(raw, content),
             connection=effect.to if isinstance(effect, Send) else -1,
             owner=node.incarnation,
             request=request,
             version=version,
+            raw=raw,
         )
-        self.open[letter.mid] = letter
         if request is None:
             self.requests[letter.mid] = letter
-        link = (node.id, to)
-        arrival = max(self.time + self.random.randint(*DELAY), self.arrivals.get(link, 0))
-        self.arrivals[link] = arrival
-        self.at(arrival, lambda: self._arrive(letter))
+        self._post(letter)
         if not is_unsupported(letter):
             self._write(letter)
         return letter
+
+    def _post(self, letter: Letter) -> None:
+        """``letter`` is under way, in order on its link."""
+        self.open[letter.mid] = letter
+        link = (letter.source, letter.to)
+        arrival = max(self.time + self.delays.drawn(self.random), self.arrivals.get(link, 0))
+        self.arrivals[link] = arrival
+        self.at(arrival, lambda: self._arrive(letter))
 
     def _shown(self, content: Request | Response) -> Json:
         """A message as the recording shows it."""
@@ -128,10 +168,12 @@ class Network(ABC):
 
     def _write(self, letter: Letter) -> None:
         """The receiver sees what the version of the message has room for."""
+        if letter.version >= VERSIONS[letter.api]:
+            return
         letter.data = at_version(letter.data, letter.api, letter.version, is_request=letter.is_request)
-        if letter.version < VERSIONS[letter.api]:
-            data = Fields(letter.data, "simulation")
-            letter.content = read_message(letter.api, data, is_request=letter.is_request)
+        data = Fields(letter.data, "simulation")
+        letter.content = read_message(letter.api, data, is_request=letter.is_request)
+        letter.raw = None
 
     def _mid(self) -> int:
         self.mids += 1
@@ -143,6 +185,9 @@ class Network(ABC):
         if letter.done:
             return
         letter.done = True
+        if letter.to == ADMIN:
+            self._client_receives(letter)
+            return
         node = self.nodes[letter.to]
         why = self._why_lost(letter, node)
         if why is not None:
@@ -171,6 +216,8 @@ class Network(ABC):
             return "partition"
         if letter.is_request and node.process is None:
             return "hostDown"
+        if letter.source == ADMIN:
+            return None
         if letter.is_request and self._is_stale(letter, node):
             return "connectionReset"
         request = letter.request
@@ -197,7 +244,7 @@ class Network(ABC):
 
     def _make(self, request: Letter, reason: str, delay: int) -> None:
         """The network layer answers ``request`` in the peer's place."""
-        if self.open.pop(request.mid, None) is None:
+        if self.open.pop(request.mid, None) is None or request.source == ADMIN:
             return
         node = self.nodes[request.source]
         if node.process is None or node.incarnation != request.owner:
@@ -242,3 +289,18 @@ def is_unsupported(letter: Letter) -> bool:
     """Whether the version of the peer has no room for the message: a pre-vote before version 2."""
     content = letter.content
     return isinstance(content, VoteRequest) and content.pre_vote and letter.version < 2
+
+
+def shown_of(raw: Json, content: Request | Response) -> Json:
+    """A message that an adapter reported as recordings show it: with the size of its records, and without the
+    snapshot of which it brings a part.
+    """
+    if isinstance(content, FetchResponse):
+        return with_size(copy.deepcopy(raw), content.batches)
+    if isinstance(content, FetchSnapshotResponse) and content.content is not None:
+        data = copy.deepcopy(raw)
+        for topic in data["topics"]:
+            for partition in topic["partitions"]:
+                partition.pop("snapshot", None)
+        return data
+    return raw

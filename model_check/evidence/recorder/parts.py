@@ -1,37 +1,29 @@
-"""What a simulated cluster (:mod:`.simulation`) is made of: its nodes, its messages, its last line."""
+"""The parts of a simulated cluster (:mod:`.simulation`): its nodes, their processes, and its messages."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
 
+from kraftcheck.evidence.recorder.hosts import Hosted
 from kraftcheck.evidence.recordings.callbacks import Listener
 from kraftcheck.evidence.recordings.fields import Json
-from kraftcheck.evidence.recordings.host import Host
 from kraftcheck.evidence.recordings.lines import NodeConfig
 from kraftcheck.evidence.recordings.recording import recording_of
 from kraftcheck.evidence.recordings.totals import Totals
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.messages import Request, Response
 
-#: Delays of the network, in ms.
-DELAY = (2, 12)
-
-TIMEOUTS = {
-    "controller.quorum.election.timeout.ms": 1000,
-    "controller.quorum.fetch.timeout.ms": 2000,
-    "controller.quorum.election.backoff.max.ms": 1000,
-    "controller.quorum.append.linger.ms": 25,
-    "controller.quorum.request.timeout.ms": 2000,
-    "controller.quorum.retry.backoff.ms": 20,
-    "fetchMaxWaitMs": 500,
-    "controller.quorum.auto.join.enable": False,
-}
+#: The id of the admin client, which is no node.
+ADMIN = -1
 
 
 @dataclass(slots=True)
 class Letter:
-    """A message under way. ``connection``: where its answer is awaited; ``owner``: the process that asked."""
+    """A message under way. ``connection``: where its answer is awaited; ``owner``: the incarnation of the
+    process that asked; ``data``: the content as the recording shows it; ``raw``: the content as an adapter
+    reported it, which another adapter receives.
+    """
 
     mid: int
     source: int
@@ -46,12 +38,15 @@ class Letter:
     version: int = 0
     done: bool = False
     synthetic: str | None = None
+    raw: Json = None
 
     @property
     def is_request(self) -> bool:
+        """Whether it is a request."""
         return self.request is None
 
     def shown(self) -> Json:
+        """The fields of the message on a line."""
         kind = "req" if self.is_request else "resp"
         return {
             "mid": self.mid,
@@ -64,13 +59,18 @@ class Letter:
             "data": self.data,
         }
 
+    def sent(self) -> Json:
+        """The entry in the list of messages that a step sends."""
+        entry: Json = {"mid": self.mid, "to": self.to, "kind": "req", "api": self.api}
+        return entry if self.request is None else entry | {"kind": "resp", "re": self.request.mid}
+
 
 @dataclass(slots=True, eq=False)
 class Process:
     """A process on ``node``. state: as its last line shows it. wake: counts its sleeps."""
 
     node: Node
-    host: Host
+    host: Hosted
     listener: Listener
     state: Json = None
     wake: int = 0
@@ -81,7 +81,9 @@ class Process:
 
 @dataclass(slots=True)
 class Node:
-    """A node: its disk, and the process that runs on it, if one does. waiting: letters in its queue."""
+    """A node: its disk, and the process that runs on it, if one does. waiting: letters in its queue; served:
+    answers of its server, which its next line lists.
+    """
 
     config: NodeConfig
     directory: str
@@ -91,12 +93,15 @@ class Node:
     process: Process | None = None
     lost: int = 0
     waiting: list[Letter] = field(default_factory=list)
+    served: list[Letter] = field(default_factory=list)
 
     @property
     def id(self) -> int:
+        """The id of the node."""
         return self.config.id
 
     def clock(self, time: int) -> int:
+        """The reading of the node's clock at the global ``time`` (ms)."""
         return self.config.local_times(time)[0]
 
     def when(self, local: int) -> int:
@@ -119,5 +124,6 @@ def finished(lines: list[Json], time: int) -> list[Json]:
 
 
 def uuid(source: random.Random) -> str:
+    """A directory id."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     return "".join(source.choice(letters) for _ in range(21)) + "A"

@@ -1,0 +1,261 @@
+"""A process behind an adapter (``docs/drive.md``) as the recorder sees it.
+
+The adapter decides what the replica does; the recorder keeps its clock: which timers have expired, which
+requests got no answer in time, and which back-offs are over. What no answer shows (the log, the disk) follows
+from the effects that the adapter reports.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+
+from kraftcheck.evidence.adapters.answers import AdapterError, Answer
+from kraftcheck.evidence.adapters.session import Session
+from kraftcheck.evidence.adapters.wire import (
+    EFFECTS,
+    EVENTS,
+    STATE,
+    decode_effect,
+    encode_event,
+    encode_start,
+)
+from kraftcheck.evidence.recorder.reported import in_order, replica_of, state_of
+from kraftcheck.evidence.recordings.clock import Clock
+from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.identity import endpoints_of
+from kraftcheck.reference import disk as disks
+from kraftcheck.reference.config import Times, connection_span
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Effect, Fatal, ForgetRequests, Reply, Send, Stop
+from kraftcheck.reference.events import (
+    BackoffExpired,
+    Event,
+    Poll,
+    RequestReceived,
+    RequestTimedOut,
+    ResponseReceived,
+    Timer,
+)
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import FetchRequest
+from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.support.errors import InputError
+
+#: Adapters count from here on: Kafka takes -1 for a time that is not known, and subtracts it from others.
+ORIGIN = 1_700_000_000_000
+
+
+def require_whole(session: Session) -> None:
+    """Raise InputError unless the adapter supports and shows all that a recording needs."""
+    shown = session.capabilities
+    for kind, needed in (("events", EVENTS), ("effects", EFFECTS), ("state", STATE)):
+        missing = [name for name in needed if name not in getattr(shown, kind)]
+        if missing:
+            raise InputError(
+                f"{shown.name}: a recording needs what the adapter does not declare in capabilities.{kind}: "
+                f"{', '.join(missing)}."
+            )
+    if not shown.ordered:
+        raise InputError(f"{shown.name}: a recording needs effects in the order in which they happened.")
+
+
+class AdapterHost:
+    """The replica behind ``session`` as a process; arguments, attributes and methods as
+    :class:`~kraftcheck.evidence.recorder.hosts.Hosted` describes them.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        draw: random.Random,
+        protocol: Protocol,
+        times: Times,
+        servers: Mapping[int, int],
+        identity: Replica,
+        disk: Disk,
+        now: int,
+    ) -> None:
+        self._session, self._draw, self._servers = session, draw, servers
+        self._clock, self._times = Clock(times), times
+        self._awaited: dict[int, tuple[int, int]] = {}
+        self._backing_off: dict[int, int] = {}
+        self._correlations: dict[int, int] = {}
+        self._fetches: set[int] = set()
+        self._raw: dict[int, Json] = {}
+        self._due: dict[Timer, int] = {}
+        self._failure = ""
+        self._state: Json = {}
+        self.effects: list[Effect] = []
+        self.stopped = False
+        self._disk = disk
+        self._replica = replace(identity, log=disk.log)
+        # A broker has no listener in the quorum, but an adapter may need one to name its own.
+        shown = replace(identity, endpoints=endpoints_of(identity.id))
+        self._exchange({"type": "start", **encode_start(shown, disk, protocol)}, now)
+        if self._clock.deadlines.get(Timer.ELECTION, now) is None:
+            # It is drawn for an observer, too, although it decides nothing (Kafka: QuorumState.initialize).
+            self._clock.deadlines[Timer.ELECTION] = now + self._election_timeout()
+
+    @property
+    def replica(self) -> Replica:
+        """The replica as far as the recorder needs it."""
+        return self._replica
+
+    # Steps.
+
+    def begin(self) -> None:
+        """A new recorded step begins."""
+        self.effects, self._raw = [], {}
+
+    def feed(self, stimulus: Event, now: int, raw: Json = None) -> None:
+        """One step of the adapter."""
+        asked = encode_event(stimulus, now)
+        if raw is not None:
+            asked["data"] = raw
+        if isinstance(stimulus, ResponseReceived):
+            own = stimulus.correlation
+            asked["correlationId"] = next((a for a, o in self._correlations.items() if o == own), -1)
+            if self._awaited.get(stimulus.source, (own, 0))[0] == own:
+                self._awaited.pop(stimulus.source, None)
+                # The protocol does not show whether the replica takes the answer for a failure, nor, once the
+                # request has timed out, whether it has noticed that.
+                until = now + connection_span(self._times, awaiting=False).low
+                self._backing_off[stimulus.source] = until
+        elif isinstance(stimulus, RequestReceived) and isinstance(stimulus.request, FetchRequest):
+            assert stimulus.correlation is not None
+            self._fetches.add(stimulus.correlation)
+        self._exchange(asked, now)
+
+    def round(self, now: int) -> None:
+        """The first half of a round of the poll loop.
+
+        Bootstrap servers that certainly are ready come first; those that perhaps back off are tried as long
+        as nothing happens.
+        """
+        expired = self._clock.expired(now)
+        self._end_waits(now, None)
+        ready = [server for server in self._servers if server not in self._awaited]
+        self._draw.shuffle(ready)
+        ready.sort(key=lambda server: server in self._backing_off)
+        self.feed(Poll(expired, ready[0] if ready else None, now), now)
+        for server in ready[1:]:
+            if self.effects or ready[0] not in self._backing_off:
+                return
+            self.feed(Poll((), server, now), now)
+
+    def look_at(self, node: int, now: int) -> None:
+        """A step at ``now`` is about to look at the connection to ``node``."""
+        self._end_waits(now, node)
+
+    def _end_waits(self, now: int, of: int | None) -> None:
+        for node, (_, until) in list(self._awaited.items()):
+            if until <= now and of in (None, node):
+                del self._awaited[node]
+                self.feed(RequestTimedOut(node), now)
+        for node, until in list(self._backing_off.items()):
+            if until <= now and of in (None, node):
+                del self._backing_off[node]
+                self.feed(BackoffExpired(node), now)
+
+    # What the recorder asks for.
+
+    def due(self) -> Iterator[int]:
+        """The expiry of timers and requests, and the ends of back-offs."""
+        yield from self._clock.due()
+        yield from (until for _, until in self._awaited.values())
+        yield from self._backing_off.values()
+
+    def waits(self, request: int) -> bool:
+        """Whether the Fetch with this message id has no answer yet."""
+        return request in self._fetches
+
+    def state(self, now: int) -> Json:
+        """The state that the adapter showed last, with the deadlines of its timers."""
+        state = dict(self._state)
+        if self.stopped:
+            state.pop("shuttingDown", None)
+        state["deadlines"] = self._clock.displayed(state["state"], len(state["voters"]), now)
+        return state
+
+    def raw(self, sent: Effect) -> Json:
+        """The content of a sent message as the adapter reported it."""
+        return self._raw[id(sent)]
+
+    def reason(self) -> str:
+        """The reason of the last failure, in the adapter's words."""
+        return self._failure
+
+    # The adapter.
+
+    def _exchange(self, asked: Json, now: int) -> None:
+        place = f"in a {asked['type']} at node {self._replica.id}"
+        answer = self._session.exchange({**asked, "now": ORIGIN + now}, place)
+        if answer.unsupported is not None:
+            raise AdapterError(f"cannot take a step: {answer.unsupported}").placed(place)
+        try:
+            self._take(answer, now)
+        except (InputError, ValueError) as error:
+            if isinstance(error, AdapterError):
+                raise
+            raise AdapterError(f"gave a wrong answer: {str(error).rstrip('.')}").placed(place) from None
+
+    def _take(self, answer: Answer, now: int) -> None:
+        for shown in in_order(answer.effects):
+            fields = Fields(dict(shown), "effect")
+            if shown["effect"] == "timer":
+                self._arm(Timer(fields.text("timer")), shown.get("ms"), now)
+            elif shown["effect"] in ("fatal", "callFailed"):
+                self._failure = fields.text("reason")
+            for effect in decode_effect(fields):
+                self._follow(effect, shown, now)
+        if answer.state:
+            self._state = state_of(answer.state, ORIGIN)
+        elif not any(isinstance(effect, Stop | Fatal) for effect in self.effects):
+            raise InputError("it shows no state")
+        if self._state:
+            self._replica = replica_of(self._replica, self._state, self._disk.log)
+
+    def _follow(self, effect: Effect, shown: Mapping[str, Json], now: int) -> None:
+        self._disk = disks.apply(self._disk, effect)
+        if isinstance(effect, Send):
+            own = len(self._correlations)
+            self._correlations[-1 if effect.correlation is None else effect.correlation] = own
+            until = now + connection_span(self._times, awaiting=True).low
+            self._awaited[effect.to] = own, until
+            self._backing_off.pop(effect.to, None)
+            effect = replace(effect, correlation=own)
+        elif isinstance(effect, Reply):
+            self._fetches.discard(-1 if effect.correlation is None else effect.correlation)
+        elif isinstance(effect, ForgetRequests):
+            forgotten = [*self._awaited, *self._backing_off] if effect.node is None else [effect.node]
+            for node in forgotten:
+                self._awaited.pop(node, None)
+                self._backing_off.pop(node, None)
+        elif isinstance(effect, Stop):
+            self.stopped = True
+        if isinstance(effect, Send | Reply):
+            self._raw[id(effect)] = shown["data"]
+        self.effects.append(effect)
+
+    def _arm(self, timer: Timer, ms: Json, now: int) -> None:
+        """The adapter arms a timer. What it would draw at random, the recorder draws.
+
+        An election timer that expires when the one before would have is what is left of that.
+        """
+        if ms is None:
+            self._clock.deadlines[timer] = None
+            self._due.pop(timer, None)
+        elif isinstance(ms, int):
+            before, due = self._due.get(timer), now + ms
+            self._due[timer] = due
+            if timer is Timer.ELECTION and before == due:
+                return
+            if timer is Timer.ELECTION and ms > self._times.election_backoff_max:
+                ms = self._election_timeout()
+            self._clock.deadlines[timer] = now + ms
+
+    def _election_timeout(self) -> int:
+        base = self._times.election_timeout
+        return base + self._draw.randrange(base)

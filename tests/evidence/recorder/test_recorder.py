@@ -1,0 +1,121 @@
+"""Recordings of simulated clusters, by the reference in process and behind the drive protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kraftcheck.evidence.adapters.serving import ReferenceAdapter
+from kraftcheck.evidence.adapters.session import Session
+from kraftcheck.evidence.recorder.adapter_host import AdapterHost, require_whole
+from kraftcheck.evidence.recorder.profiles import PROFILES, schedule
+from kraftcheck.evidence.recorder.running import Compared
+from kraftcheck.evidence.recorder.schedule import Choice, Cluster, Schedule, dumps, load, record
+from kraftcheck.evidence.recorder.shrinking import shrink
+from kraftcheck.evidence.recorder.writing import files_of
+from kraftcheck.support.errors import InputError
+from tests.evidence.adapters.in_process import InProcess
+from tests.evidence.recordings.small_recording import agrees
+
+SMALL = Schedule(
+    "small",
+    3,
+    4_000,
+    Cluster(voters=2, joiners=1),
+    (
+        *(Choice(20 * node, "start", node) for node in (1, 2, 3)),
+        Choice(2_600, "append", count=2),
+        Choice(2_900, "add-voter", 3),
+        Choice(3_200, "snapshot", 1),
+        Choice(3_300, "kill", 3),
+        Choice(3_350, "wipe", 3),
+        Choice(3_400, "start", 3),
+    ),
+)
+
+
+class Hosting:
+    """Starts the reference behind the drive protocol."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[int, Session] = {}
+
+    def __call__(self, draw, protocol, times, servers, identity, disk, now):  # type: ignore[no-untyped-def]
+        if identity.id not in self.sessions:
+            self.sessions[identity.id] = Session(InProcess(ReferenceAdapter()))
+        return AdapterHost(self.sessions[identity.id], draw, protocol, times, servers, identity, disk, now)
+
+
+def test_the_reference_behind_an_adapter_agrees_and_shows_the_same_every_time() -> None:
+    lines = record(SMALL, Hosting())
+    agrees(lines)
+    assert {"apiVersions", "adminResult", "wipe"} <= {line["ev"] for line in lines}
+    assert any(line.get("created") for line in lines)
+    assert files_of("run", record(SMALL, Hosting())) == files_of("run", lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_profile_agrees_with_the_reference(profile: str) -> None:
+    for seed in (1, 2):
+        agrees(record(schedule(profile, seed, 25)))
+
+
+def test_a_schedule_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.json"
+    for profile in PROFILES:
+        planned = schedule(profile, 7, 40)
+        path.write_text(dumps(planned))
+        assert load(path) == planned
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wrong"),
+    [
+        ('"do": "start"', '"do": "begin"', "do: must be one of"),
+        ('"node": 1', '"node": 77', "has no node 77"),
+        ('"version": 1', '"version": 9', "no schedule of version 1"),
+        ('"voters": 2', '"voters": 0', "cluster.voters"),
+        ('"at": 20', '"at": -1', "at"),
+        ('"do": "wipe", "node": 3', '"do": "wipe"', "wipe needs one"),
+    ],
+)
+def test_a_wrong_schedule_is_one_sentence(tmp_path: Path, before: str, after: str, wrong: str) -> None:
+    path = tmp_path / "schedule.json"
+    text = dumps(SMALL)
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    with pytest.raises(InputError, match=wrong) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_schedule_is_shrunk_to_what_the_difference_needs() -> None:
+    """A difference that needs a crash point and, before it, two appends."""
+    planned = schedule("crash", 5, 40)
+
+    def again(tried: Schedule) -> Compared:
+        crash = [each.at for each in tried.choices if each.do == "crash-at"]
+        appends = [each.at for each in tried.choices if each.do == "append"]
+        if crash and len([at for at in appends if at < crash[0]]) >= 2:
+            return Compared("tried", 9, kind="wanted", seq=5, time=crash[0])
+        return Compared("tried", 9)
+
+    first = again(planned)
+    assert first.differs
+    smallest, found = shrink(planned, first, again, seconds=60, max_runs=500)
+    assert sorted(each.do for each in smallest.choices) == ["append", "append", "crash-at"]
+    assert found.kind == "wanted" and smallest.until == found.time + 1
+
+
+def test_an_adapter_that_does_not_show_enough_is_refused() -> None:
+    class Silent(ReferenceAdapter):
+        def hello(self) -> dict[str, object]:
+            shown = super().hello()
+            shown["capabilities"]["state"] = ["epoch"]
+            return shown
+
+    session = Session(InProcess(Silent()))
+    with pytest.raises(InputError, match=r"capabilities\.state: state, leader"):
+        require_whole(session)
