@@ -18,7 +18,7 @@ from kraftcheck.evidence.junit.imports import imports_of
 from kraftcheck.evidence.junit.judges import NO_FATAL, Judge, fits, judges
 from kraftcheck.evidence.junit.messages import NotWritable, literal
 from kraftcheck.evidence.junit.statements import Statement, name_of, statements, wrapped
-from kraftcheck.evidence.quorum.chosen import has_a_form
+from kraftcheck.evidence.quorum.chosen import obstacle
 from kraftcheck.evidence.quorum.replay import behaviour
 from kraftcheck.evidence.recordings.wire_codec import uuid
 from kraftcheck.reference.effects import Fatal
@@ -47,10 +47,9 @@ def source(trace: Trace) -> str:
     is no form in a test.
     """
     scenario = of_replicas(trace.scenario, "a test of Kafka")
-    if not has_a_form(scenario):
-        raise InputError(
-            f"--kafka-test: {scenario.name} is about messages of KIP-595 that were never released."
-        )
+    reason = obstacle(scenario)
+    if reason is not None:
+        raise InputError(f"--kafka-test: {scenario.name}: {reason}.")
     if trace.property is None:
         raise InputError(
             "--kafka-test: the trace violates no property, so that a test of it would not fail; give a "
