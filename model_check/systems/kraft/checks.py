@@ -35,7 +35,7 @@ from kraftcheck.reference.messages import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from kraftcheck.reference.protocol import Protocol, StateMachine
+from kraftcheck.reference.protocol import Protocol, StateMachine, VoteMemory
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospective, Replica, Resigned
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
@@ -64,7 +64,7 @@ def violations(
         found += _state_violations(after.replica, after)
         found += _role_violations(before, event, after.replica)
         found += leader_violations(before, event, execution)
-        found += _change_violations(before, after.replica)
+        found += _change_violations(protocol, before, after.replica)
         found += address_checks.violations(before, event, execution)
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
@@ -219,15 +219,20 @@ def _high_watermark_violations(replica: Replica, high_watermark: int, after: Nod
             yield "OwnTailCountsWhenFlushed"
 
 
-def _change_violations(before: Replica, after: Replica) -> Iterator[str]:
-    """Between two moments of a replica, whether the same process runs or another on its disk."""
+def _change_violations(protocol: Protocol, before: Replica, after: Replica) -> Iterator[str]:
+    """Between two moments of a replica, whether the same process runs or another on its disk.
+
+    Where votes are kept only until a leader is known, its id takes the place of the vote in the file.
+    """
     if after.epoch < before.epoch:
         yield "EpochMonotone"
     if after.epoch == before.epoch:
         voted = before.quorum_state.voted
         own = voted is not None and voted.id == before.id
         won_with_own_vote = own and after.quorum_state.leader == before.id
-        if voted is not None and not _remembers(after, voted) and not won_with_own_vote:
+        until_leader = protocol.vote_memory is VoteMemory.UNTIL_LEADER
+        replaced = won_with_own_vote or (until_leader and after.quorum_state.leader is not None)
+        if voted is not None and not _remembers(after, voted) and not replaced:
             yield "VoteKeptWithinEpoch"
 
 

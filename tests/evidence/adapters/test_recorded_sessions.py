@@ -21,10 +21,11 @@ SESSIONS = Path(__file__).with_name("sessions")
 
 #: The sequences of each recorded session in which the reference differs, with the reason. A sequence that no
 #: longer differs leaves the list.
-REMAINING: dict[str, dict[str, tuple[int, ...]]] = {
-    "kafka-4.3.1": {
-        "recorded with a process without cluster id, which Kafka never is": (1767,),
-        "recorded with a process without directory id, which Kafka never is": (1807,),
+REMAINING: dict[str, dict[str, tuple[str, ...]]] = {
+    "kafka-3.9": {
+        "the adapter's log asks for the boundary of a batch, as 4.0 and later do": (
+            "script create a snapshot: within a batch",
+        ),
     },
 }
 
@@ -132,6 +133,6 @@ def test_the_reference_does_as_the_implementation_did(name: str) -> None:
     path = SESSIONS / f"{name}.jsonl.gz"
     assert path.stat().st_size < 2**20
     report = hold(path, lambda words: None)
-    expected = {f"sequence {each}" for sequences in REMAINING[name].values() for each in sequences}
+    expected = {each for sequences in REMAINING.get(name, {}).values() for each in sequences}
     assert {driven.sequence.name for driven in report.failed} == expected
-    assert report.compared > 14_000
+    assert report.compared > 10_000

@@ -76,11 +76,8 @@ def test_all_is_more_than_the_smallest() -> None:
 def test_the_protocol_of_a_vector_is_read_as_it_was_written() -> None:
     for protocol in situations.protocols().values():
         assert vector.decode_protocol(vector.encode_protocol(protocol), "vector") == protocol
-    assert [name for name, each in PRESETS.items() if vector.tier_of(each) == 0] == [
-        "kafka",
-        "kafka-4.3",
-        "kafka-4.4",
-    ]
+    like_kafka = [name for name, each in PRESETS.items() if vector.tier_of(each) == 0]
+    assert like_kafka == ["kafka", "kafka-4.2", "kafka-4.3", "kafka-4.4"]
 
 
 def test_malformed_input_meets_every_role_and_is_answered_with_errors() -> None:
