@@ -68,8 +68,8 @@ def test_commands_name_what_there_is(page: Page) -> None:
 def test_what_the_registry_says_is_consistent(page: Page) -> None:
     assert list(page.releases) == [release for release in RELEASES if release in page.releases]
     assert (page.severity == "document") == (page.evidence == "document") == (not page.releases)
-    of_kafka = all("kafka" in known.variants for known in page.known)
-    assert of_kafka == (page.evidence == "reproduced")
+    of_replicas = all("kafka" in known.variants for known in page.known)
+    assert of_replicas or page.evidence != "reproduced"
     for name in page.holds:
         assert shipped()[name].name not in {scenario.name for scenario in page.scenarios}
 
