@@ -192,6 +192,9 @@ class _Writer:
             text = _call(each.question)
             if text is not None:
                 yield self._line(each, text)
+            if isinstance(event, CreateSnapshot) and event.delete_prefix:
+                deletes = f"deleteBeforeSnapshot({event.id.end_offset}, {event.id.epoch});"
+                yield self._line(each, deletes, event=False)
 
     def _request(self, each: Happening, event: RequestReceived) -> Iterator[Statement]:
         if isinstance(event.request, ApiVersionsRequest):
@@ -287,7 +290,7 @@ def _call(question: Question) -> str | None:
         return f"resign({event.epoch});"
     if isinstance(event, UpgradeKRaftVersion):
         return f"upgradeKRaftVersion({event.epoch}, {event.version});"
-    if isinstance(event, CreateSnapshot) and not event.delete_prefix:
+    if isinstance(event, CreateSnapshot):
         values = f", {_values(event.values)}" if event.values else ""
         return f"createSnapshot({event.id.end_offset}, {event.id.epoch}{values});"
     if isinstance(event, Shutdown):

@@ -12,7 +12,21 @@ import pytest
 from kraftcheck import spec
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.junit import judges, messages
+from kraftcheck.evidence.junit.happenings import happenings
 from kraftcheck.evidence.junit.program import class_name, source
+from kraftcheck.evidence.junit.statements import statements
+from kraftcheck.evidence.quorum.replay import behaviour
+from kraftcheck.reference.events import (
+    Append,
+    BackoffExpired,
+    CreateSnapshot,
+    Event,
+    Poll,
+    Resign,
+    Timer,
+    UpgradeKRaftVersion,
+)
+from kraftcheck.reference.log import SnapshotId
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -88,6 +102,31 @@ def test_a_property_of_states_is_observed_after_each_poll_and_judged_at_the_end(
     assert text.count(".formatWith(voters1);") == 3
     # Steps of the network alone are comments.
     assert re.search(r"// 2\. .* is lost\n\n        // 3\. ", text)
+
+
+@pytest.mark.parametrize(
+    ("event", "written"),
+    [
+        (CreateSnapshot(SnapshotId(4, 2)), ["createSnapshot(4, 2);"]),
+        (
+            CreateSnapshot(SnapshotId(4, 2), (7, 8), delete_prefix=True),
+            ['createSnapshot(4, 2, "7", "8");', "deleteBeforeSnapshot(4, 2);"],
+        ),
+        (Append(3, (7,)), ['append(3, "7");']),
+        (Resign(3), ["resign(3);"]),
+        (UpgradeKRaftVersion(3, 1), ["upgradeKRaftVersion(3, 1);"]),
+        (BackoffExpired(2), ["connectionIsReady(2);"]),
+        (Poll((Timer.CHECK_QUORUM, Timer.UPDATE_VOTER)), ['expire("checkQuorum", "updateVoter");']),
+        (Poll((), 2), ["lookForLeaderAt(2);"]),
+        (Poll(), []),
+    ],
+)
+def test_an_event_is_a_call(event: Event, written: list[str]) -> None:
+    noted, _ = happenings(*behaviour(trace_of(*RESTART)))
+    begun = noted[: next(index for index, each in enumerate(noted) if each.step)]
+    happens = begun[-1]._replace(step=1, question=replace(begun[-1].question, event=event), sent=())
+    lines = [line for each in statements([*begun, happens]) if each.step == 1 for line in each.lines]
+    assert lines == [f"replica3.{call}" for call in written]
 
 
 # What is refused.

@@ -440,6 +440,14 @@
         }
 
 //.
+//? deleteBeforeSnapshot
+        /** The log before this snapshot is deleted. */
+        void deleteBeforeSnapshot(long endOffset, int epoch) throws Exception {
+            log.deleteBeforeSnapshot(new OffsetAndEpoch(endOffset, epoch));
+            settle();
+        }
+
+//.
     }
 
 //? json

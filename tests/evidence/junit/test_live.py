@@ -1,0 +1,77 @@
+"""The tests are compiled with Kafka's test classes and fail: KRAFTCHECK_KAFKA names a source tree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kraftcheck.evidence.junit.program import class_name, source
+from kraftcheck.evidence.kafka import jdk
+from kraftcheck.evidence.kafka.build import command
+from kraftcheck.evidence.quorum.chosen import behaviours, sources
+
+KAFKA, JARS = os.environ.get("KRAFTCHECK_KAFKA"), os.environ.get("KRAFTCHECK_KAFKA_JARS")
+TESTS = Path(KAFKA or "-") / "raft" / "src" / "test" / "java"
+HERE = Path(__file__).parent
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not KAFKA, reason="the tests for Kafka NOT RUN: name a source tree by KRAFTCHECK_KAFKA"
+    ),
+    pytest.mark.skipif(
+        not (TESTS / "org/apache/kafka/raft/MockLog.java").is_file(),
+        reason="the tests for Kafka NOT RUN: KRAFTCHECK_KAFKA has no raft/src/test, as a source tree has",
+    ),
+]
+
+#: By finding, for each kind of assertion one at least, the message with which the test of it fails.
+FAILS = {
+    "finding-restart-as-candidate": "Received unexpected invalid request error",
+    "finding-removed-voter-acknowledges": "Unexpected acknowledgement from non-voter 2",
+    "finding-wiped-leader": "inconsistent with current leader OptionalInt.empty and epoch 0",
+    "finding-second-leader-of-epoch": "Epoch 2 has had the leaders [2, 3]",
+    "finding-single-voter-power-loss": "LEADER_CHANGE of epoch 2 at offset 0, where LEADER_CHANGE of epoch 1",
+    "finding-restart-before-write-back": "is durable only at [1], no majority",
+    "finding-removal-before-flush": "is durable only at [], no majority",
+    "finding-removed-voter-keeps-leader": "has restarted its check-quorum timer",
+    "finding-refusal-of-old-leader": "as a duplicate, and the committed voters are",
+    "finding-snapshot-with-a-skipped-set": "of replica 1 has not the committed voters",
+    "finding-acts-by-a-truncated-set": "acts by another voter set than the newest one in its log",
+}
+
+
+def test_each_fails_for_its_reason(tmp_path: Path) -> None:
+    assert KAFKA is not None
+    program = command(Path(KAFKA), Path(JARS) if JARS else None, lambda line: None)
+    classpath = program[program.index("-cp") + 1]
+    written, expected = [], {}
+    for each in sources(list(FAILS))[0]:
+        trace = next(behaviours(each)).trace
+        written.append(tmp_path / f"{class_name(trace)}.java")
+        written[-1].write_text(source(trace), encoding="utf-8")
+        expected[class_name(trace)] = FAILS[each.word]
+    lookup = os.pathsep.join(
+        map(
+            str,
+            (TESTS, Path(KAFKA) / "clients/src/test/java", TESTS.parents[1] / "main/java", HERE / "stubs"),
+        )
+    )
+    tools, classes = jdk.find(), tmp_path / "classes"
+    javac = Path(tools.java).with_name("javac")
+    done = subprocess.run(
+        [javac, "-d", classes, "-cp", classpath, "-sourcepath", lookup, HERE / "RunTest.java", *written],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ran = subprocess.run(
+        [tools.java, "-cp", f"{classes}{os.pathsep}{classpath}", "RunTest", *expected],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    shown = dict(line.split(": ", 1) for line in ran.stdout.splitlines())
+    assert shown.keys() == expected.keys()
+    for name, reason in expected.items():
+        assert shown[name].startswith("fails: ") and reason in shown[name], (name, shown[name])
