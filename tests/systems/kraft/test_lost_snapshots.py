@@ -1,4 +1,4 @@
-"""A crash that leaves neither the first records of a log nor a snapshot of them is judged before any start."""
+"""A crash that leaves neither the first records of a log nor a snapshot of them is judged at once."""
 
 from __future__ import annotations
 
