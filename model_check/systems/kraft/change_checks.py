@@ -14,7 +14,7 @@ from kraftcheck.reference.events import Append, Event, ResponseReceived, Upgrade
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
 from kraftcheck.reference.protocol import Protocol, VoterKeys
-from kraftcheck.reference.replica import AddingVoter, Leader, Replica
+from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
 from kraftcheck.systems.kraft import assignments, membership
 from kraftcheck.systems.kraft.network import request_of, response_of
@@ -244,6 +244,8 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
             execution.replica, sent.request
         ):
             yield "VoterChangeIsAsAsked"
+    if _is_updated_unasked(before, event, execution.replica):
+        yield "VoterChangeIsAsAsked"
     request = request_of(event)
     after = execution.replica.role
     if not isinstance(request, messages.UpdateRaftVoterRequest):
@@ -258,6 +260,19 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
         noted = {entry for entry in noted if entry.key.id != request.voter.id} | {reported_entry(request)}
     if appended != (accepted and version >= 1) or set(after.reported) != noted:
         yield "VoterChangeIsAsAsked"
+
+
+def _is_updated_unasked(before: Replica, event: Event | None, after: Replica) -> bool:
+    """Whether a follower takes it that its leader knows its description, without an answer of that leader:
+    another leader, or the same one in a later epoch, has not heard of it (UPDATE-1).
+    """
+    role = after.role
+    if not isinstance(role, Follower) or not role.has_updated_leader:
+        return False
+    if isinstance(response_of(event), messages.UpdateRaftVoterResponse):
+        return False
+    same = (before.epoch, before.quorum_state.leader) == (after.epoch, after.quorum_state.leader)
+    return not (same and isinstance(before.role, Follower) and before.role.has_updated_leader)
 
 
 def _accepts(response: object) -> bool:

@@ -35,7 +35,7 @@ from kraftcheck.systems.kraft import (
 )
 from kraftcheck.systems.kraft.labels import Label, Restored, Wiped
 from kraftcheck.systems.kraft.network import InFlight, after_forgetting
-from kraftcheck.systems.kraft.node import Execution, Node, expired_at_once
+from kraftcheck.systems.kraft.node import Ended, Execution, Node, expired_at_once
 from kraftcheck.systems.kraft.step import Action, Also, Crash, CutStart, Step
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.kraft.world import CrashPoint, Left, World, before_step, happen
@@ -213,7 +213,12 @@ class Host:
             return
         for loses in self._losses(left.disk):
             crash = Crash(loses, completed, None if execution is None else len(execution.effects))
-            disk, named = self._found(left.disk, loses), action.with_also(crash)
+            named = action.with_also(crash)
+            kept = disks.lose_power(left.disk) if loses else left.disk
+            if membership.lacks_snapshot(kept.log):
+                yield _unreadable(kept, left, named, (*costs, *cost), execution, completed)
+                continue
+            disk = self._found(left.disk, loses)
             for start in self._booted(before, disk, named, (*costs, *cost), left.sends, left.labels):
                 yield replace(start, execution=execution, completed=completed, loses_power=loses)
 
@@ -378,6 +383,21 @@ class Host:
         held = tuple(batch for batch in disk.log.batches if batch.end_offset <= disk.flushed)
         another = entry is None or entry.key.directory is not None
         return Wiped(node.key(known.id), held, disk.log.start_offset, another)
+
+
+def _unreadable(
+    kept: Disk,
+    left: Left,
+    action: Action,
+    costs: tuple[int, ...],
+    execution: Execution | None,
+    completed: int,
+) -> Step:
+    """A crash that leaves a log whose first records are neither there nor in a snapshot: nothing starts."""
+    node = Node(None, kept, Ended.UNREADABLE)
+    violated = ("SnapshotIsCommittedPrefix",)
+    outcome = Outcome(action, node, left.sends, left.labels, costs, violations=violated)
+    return Step(outcome, execution, completed)
 
 
 def identity_on(identity: Replica, disk: Disk) -> Replica:

@@ -83,6 +83,11 @@ def _first_snapshot(log: Log) -> Snapshot | None:
     return next((one for one in log.snapshots if one.id.end_offset == log.start_offset), None)
 
 
+def lacks_snapshot(log: Log) -> bool:
+    """Whether records before the start of ``log`` have been deleted, and no snapshot stands for them."""
+    return log.start_offset > 0 and _first_snapshot(log) is None
+
+
 def version_after(batch: Batch, version: int) -> int:
     """The kraft.version after ``batch``, which was ``version`` before."""
     return next((e.version for e in reversed(batch.records) if isinstance(e, KRaftVersion)), version)

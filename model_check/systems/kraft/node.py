@@ -34,6 +34,7 @@ class Ended(Enum):
 
     STOPPED = "stopped for the whole run"
     OUTSIDE = "outside the bounds"
+    UNREADABLE = "cannot start: its log begins where no snapshot ends"
 
     def __repr__(self) -> str:
         return self.name

@@ -70,6 +70,14 @@ SMALL = {
     "wiped-disks": changed(
         "three-voters-crash", **{**CRASH, "budgets__crashes": 0, "budgets__wipes": 1}, replicas__dynamic=True
     ),
+    "moved-voters": changed(
+        "three-voters-crash",
+        **{**CRASH, "budgets__crashes": 0, "budgets__moves": 1},
+        network__addresses="known",
+    ),
+    "a-voter-without-endpoints": changed(
+        "three-voters-crash", **CRASH, network__addresses="known", network__without_endpoints=[3]
+    ),
     "appends-and-snapshots": changed(
         "three-voters-replicate",
         **REPLICATE,
