@@ -223,9 +223,11 @@ def _truncate(work: Work, diverging: logs.EpochEnd) -> None:
             )
         )
     offset = logs.truncation_offset(log, diverging)
-    if high_watermark is not None and offset < high_watermark:
+    # What a snapshot stands for is committed, whatever else is known to be.
+    committed = max(high_watermark or 0, log.start_offset)
+    if offset < committed:
         raise work.exit(
-            Fatal(FatalReason.TRUNCATES_BELOW_HIGH_WATERMARK, offset=offset, high_watermark=high_watermark)
+            Fatal(FatalReason.TRUNCATES_BELOW_HIGH_WATERMARK, offset=offset, high_watermark=committed)
         )
     work.by("FETCH-25")
     work.emit(Truncate(offset))

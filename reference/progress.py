@@ -105,7 +105,11 @@ def _fetched(work: Work, entry: Progress, offset: int) -> Progress:
 
 def _after_fetch(work: Work, before: Progress, offset: int) -> Progress:
     """``before`` after a fetch at ``offset``, where the leader's log may end, or have ended a fetch ago."""
-    leader_end = work.replica.log.end_offset
+    leader_end = _own_end_offset(work)
+    if leader_end is None:
+        # It has appended nothing since it was elected: Kafka compares with no end offset yet.
+        moved = replace(before, end_offset=offset, acknowledged=True)
+        return moved if work.now is None else _with_times(work, before, moved, work.now)
     moved = replace(
         before,
         end_offset=offset,
@@ -116,6 +120,15 @@ def _after_fetch(work: Work, before: Progress, offset: int) -> Progress:
     return moved if work.now is None else _with_times(work, before, moved, work.now)
 
 
+def _own_end_offset(work: Work) -> int | None:
+    """The leader's own end offset as its progress has it: ``None`` until it has appended its first record."""
+    role = work.replica.role
+    assert isinstance(role, Leader)
+    known = (*role.progress, *role.observers)
+    own = next((entry for entry in known if entry.id == work.replica.id), None)
+    return work.replica.log.end_offset if own is None else own.end_offset
+
+
 def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Progress:
     """KIP-836: when the replica last fetched, and when it last held everything the leader had.
 
@@ -124,7 +137,10 @@ def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Prog
     work.by("DESCRIBE-6", "DESCRIBE-7")
     assert moved.end_offset is not None
     last_fetch, caught_up = before.last_fetch_time, before.last_caught_up_time
-    if _is_caught_up(work, moved.end_offset, work.replica.log.end_offset):
+    leader_end = _own_end_offset(work)
+    if leader_end is None:
+        pass
+    elif _is_caught_up(work, moved.end_offset, leader_end):
         caught_up = max(now, caught_up or now)
     elif (
         last_fetch is not None

@@ -208,6 +208,10 @@ def _load(work: Work, response: FetchSnapshotResponse) -> None:
     longer = logs.loaded(log, snapshot, read_again=work.reads_again)
     work.by("SNAP-9", "VSET-6" if longer == logs.reset_to(snapshot) else "VSET-14")
     work.emit(LoadSnapshot(snapshot))
+    known = work.replica.high_watermark
+    if known is not None and end < known:
+        raise work.exit(Fatal(FatalReason.HIGH_WATERMARK_FALLS, high_watermark=known, offset=end))
     work.update(log=longer, high_watermark=end)
     work.update_role(fetching_snapshot=None)
-    work.emit(HighWatermark(end))
+    if end != known:
+        work.emit(HighWatermark(end))

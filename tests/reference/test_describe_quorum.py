@@ -142,6 +142,19 @@ def test_an_observer_that_has_caught_up_lately_may_become_a_voter(
     assert has_caught_up(Work(protocol, after(LEADER, events, protocol), now), ReplicaKey(9)) is may
 
 
+def test_nobody_has_caught_up_with_a_leader_that_has_appended_nothing_yet() -> None:
+    """Kafka: its own end offset is unknown until the first append of its epoch."""
+    role = LEADING.role
+    assert isinstance(role, Leader)
+    unknown = tuple(replace(entry, end_offset=None) for entry in role.progress)
+    new = replace(LEADING, role=replace(role, progress=unknown))
+    found = after(new, f"{AT_END} | {OBSERVED}").role
+    assert isinstance(found, Leader)
+    assert [entry.last_fetch_time for entry in (found.progress[1], *found.observers)] == [1000, 1000]
+    assert not any(entry.caught_up or entry.last_caught_up_time for entry in found.observers)
+    assert found.progress[1].last_caught_up_time is None
+
+
 # S-42, over sequences with a clock.
 
 

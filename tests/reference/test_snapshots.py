@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference import log as logs
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import DeleteBefore, LoadSnapshot, Send, StoreSnapshot
+from kraftcheck.reference.effects import DeleteBefore, Fatal, HighWatermark, LoadSnapshot, Send, StoreSnapshot
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import RequestReceived, ResponseReceived
+from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, KRaftVersion, Log, Snapshot, SnapshotId, Value, Voters, log_of
 from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
@@ -154,6 +155,24 @@ def test_a_follower_loads_a_snapshot_in_parts() -> None:
     assert (loaded.log.start_offset, loaded.log.end_offset, loaded.log.last_epoch) == (5, 5, 2)
     assert (loaded.voters, loaded.voters_offset, loaded.kraft_version) == (VOTERS, 4, 1)
     check(Case("it fetches on", loaded, "poll", f"send to 1: {FETCH_ON}"))
+
+
+def test_a_snapshot_at_the_known_high_watermark_commits_nothing_more() -> None:
+    outcome = ask(replace(loading(), high_watermark=5), part(60, 40))
+    assert of_kind(outcome, LoadSnapshot) and not of_kind(outcome, HighWatermark)
+    assert outcome.replica.high_watermark == 5
+
+
+def test_a_snapshot_below_the_known_high_watermark_ends_the_process_that_has_loaded_it() -> None:
+    outcome = ask(replace(loading(), high_watermark=6), part(60, 40))
+    assert of_kind(outcome, LoadSnapshot) == [LoadSnapshot(SNAPSHOT)]
+    assert outcome.fatal == Fatal(FatalReason.HIGH_WATERMARK_FALLS, high_watermark=6, offset=5)
+
+
+def test_nothing_is_truncated_below_the_log_start() -> None:
+    follower = replace(FOLLOWER, log=SHORT)
+    outcome = ask(follower, "fetch-response from=1 diverging=4@2")
+    assert outcome.fatal == Fatal(FatalReason.TRUNCATES_BELOW_HIGH_WATERMARK, high_watermark=5, offset=4)
 
 
 @examples(40)

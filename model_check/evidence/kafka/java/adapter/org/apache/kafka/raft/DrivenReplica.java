@@ -54,7 +54,9 @@ public final class DrivenReplica implements AutoCloseable {
         JsonNode identity = start.get("identity");
         log = new MemoryLog(start.get("disk"), config.path("fetchMaxBatches").asInt(Integer.MAX_VALUE), effects);
         messages = new Messages(log.snapshots());
-        if (identity.get("kraftVersion").asInt() > 0 && !identity.get("voters").isEmpty()) {
+        // Kafka deletes the checkpoint together with the records after it.
+        boolean whole = start.get("disk").get("logStart").asLong() == 0;
+        if (whole && identity.get("kraftVersion").asInt() > 0 && !identity.get("voters").isEmpty()) {
             log.snapshots().bootstrap(identity.get("voters"), identity.get("kraftVersion").asInt());
         }
         Setup setup = new Setup(identity, config);
