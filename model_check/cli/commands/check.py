@@ -49,6 +49,7 @@ from kraftcheck.support.parallel import processes
 from kraftcheck.support.sources import source_digest
 from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
+from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
 from kraftcheck.traces import json_form
 
@@ -68,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "scenarios",
         nargs="*",
         metavar="NAME|FILE",
-        help="scenarios ('brokers-*': all so named); default: those tagged 'ci'",
+        help="scenarios ('brokers-*': all so named); default: those of CI",
     )
     flag(parser, "--list", says="list scenarios (default: all that are shipped) and stop")
     flag(parser, "--all", says="explore large scenarios too, and those whose result cannot have changed")
@@ -304,13 +305,20 @@ def _chosen(arguments: argparse.Namespace) -> list[Scenario]:
         if arguments.tag is not None:
             raise InputError("--tag stands for the scenarios with this tag; give it or scenarios, not both.")
         return [scenario for word in arguments.scenarios for scenario in _named(word)]
-    tag = "ci" if arguments.tag is None and not arguments.list else arguments.tag
+    tag = arguments.tag
+    if tag is None and not arguments.list:
+        return [scenario for scenario in shipped().values() if _is_default(scenario)]
     chosen = [scenario for scenario in shipped().values() if tag is None or tag in scenario.tags]
     if not chosen:
         tags = {each for scenario in shipped().values() for each in scenario.tags}
         hint = did_you_mean(tag, tags) or "; 'kraftcheck check --list' lists them."
         raise InputError(f"no shipped scenario has the tag '{tag}'{hint}")
     return chosen
+
+
+def _is_default(scenario: Scenario) -> bool:
+    """CI's scenarios, and those of replicas in which mutants are killed: seconds, all together."""
+    return "ci" in scenario.tags or ("mutants" in scenario.tags and isinstance(scenario, KRaftScenario))
 
 
 def _named(word: str) -> list[Scenario]:

@@ -67,6 +67,7 @@ StateGoal = Literal[
     "high-watermark-known",
     "no-stale-leader",
     "no-append-waits",
+    "all-described",
 ]
 
 

@@ -138,6 +138,19 @@ def _keeps_waiting(role: Role, replica: Replica) -> bool:
     return appended or any(isinstance(record, Value) for records in role.pending for record in records)
 
 
+def _all_described(state: GlobalState) -> bool:
+    """L-19: there is a leader, and it knows the description of each of its voters: its own, those that voters
+    have reported to it, or those of the voter set in the log.
+    """
+    leaders = [each for each in _replicas(state) if isinstance(each.role, Leader)]
+    newest = max(leaders, key=lambda leader: leader.epoch, default=None)
+    if newest is None or newest.kraft_version >= 1:
+        return newest is not None
+    assert isinstance(newest.role, Leader)
+    known = {newest.id, *(entry.key.id for entry in newest.role.reported)}
+    return known >= set(newest.voters.ids)
+
+
 #: The goal that no single state shows: some replica leads, and no step from here on changes the leader.
 SETTLED = "leadership-settled"
 #: The goal that is not a state: the last change of the leader.
@@ -155,6 +168,7 @@ GOALS: dict[str, Callable[[GlobalState], bool]] = {
     "high-watermark-known": _high_watermark_known,
     "no-stale-leader": _no_stale_leader,
     "no-append-waits": _no_append_waits,
+    "all-described": _all_described,
 }
 
 
