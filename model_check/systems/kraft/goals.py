@@ -6,12 +6,17 @@ Those that need the past are found where that is recorded (:mod:`kraftcheck.syst
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from kraftcheck.reference.effects import HighWatermark, LoadSnapshot, Transition, Truncate
+from kraftcheck.reference.effects import HighWatermark, LoadSnapshot, Send, Transition, Truncate
+from kraftcheck.reference.events import Poll, Timer
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.systems.kraft import membership
-from kraftcheck.systems.kraft.node import Execution
+from kraftcheck.systems.kraft.node import OWN_MEMBERSHIP, Execution
+
+#: The transitions by which an Unattached voter begins an election.
+_ELECTIONS = ("Unattached->Prospective", "Unattached->Candidate")
 
 
 def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
@@ -19,7 +24,17 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
     taken = [
         f"{effect.source}->{effect.target}" for effect in execution.effects if type(effect) is Transition
     ]
-    return tuple(dict.fromkeys((*taken, *_of_voters(before, execution))))
+    return tuple(dict.fromkeys((*taken, *_of_voters(before, execution), *_of_timers(taken, execution))))
+
+
+def _of_timers(taken: list[str], execution: Execution) -> Iterator[str]:
+    for change, following in pairwise(taken):
+        if change.endswith("->Unattached") and following in _ELECTIONS:
+            yield "GoalExpiresAtOnce"
+    polls = [event for event in execution.events[1:2] if isinstance(event, Poll)]
+    expired = any(Timer.UPDATE_VOTER in poll.expired for poll in polls)
+    if expired and any(isinstance(sent.request, OWN_MEMBERSHIP) for sent in execution.all(Send)):
+        yield "GoalReportsAfterWaiting"
 
 
 def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:
