@@ -30,7 +30,7 @@ PropertyKind: TypeAlias = Literal["always", "eventually", "sometimes"]
 """``always``: holds in every reachable state. ``eventually``: holds on every fair run. ``sometimes``: some
 reachable state or step shows it; a run that never does has not explored what it claims to."""
 
-Judged: TypeAlias = Literal["always", "voter-changes", "descriptions", "on-request"]
+Judged: TypeAlias = Literal["always", "voter-changes", "descriptions", "timers", "on-request"]
 """Where the checker judges an ``always`` property; ``properties.toml`` explains the words."""
 
 PropertySystem: TypeAlias = Literal["replicas", "brokers"]

@@ -30,7 +30,7 @@ def named_in(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize(("folder", "names"), [("kraft", OF_REPLICAS), ("brokers", OF_BROKERS)])
 def test_every_property_is_judged_and_only_properties_are(folder: str, names: PropertyNames) -> None:
-    judged = {*names.judged("always", "voter-changes", "descriptions", "on-request"), *names.goals}
+    judged = {*names.judged("always", "voter-changes", "descriptions", "timers", "on-request"), *names.goals}
     found = named_in(folder_of("kraftcheck") / "systems" / folder)
     assert judged <= found
     assert found <= {*judged, *names.eventually}

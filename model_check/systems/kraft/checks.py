@@ -18,21 +18,14 @@ from kraftcheck.reference.effects import (
     Fatal,
     HighWatermark,
     Persist,
-    Reply,
     Send,
     Transition,
     Truncate,
 )
-from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import (
     FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-    Request,
-    Response,
-    UpdateRaftVoterRequest,
     VoteRequest,
 )
 from kraftcheck.reference.protocol import Protocol, StateMachine, VoteMemory
@@ -40,8 +33,14 @@ from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospectiv
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
-from kraftcheck.systems.kraft import address_checks, divergence_checks, known_exits, membership, voter_checks
-from kraftcheck.systems.kraft.membership import Keys
+from kraftcheck.systems.kraft import (
+    address_checks,
+    divergence_checks,
+    known_exits,
+    timer_checks,
+    voter_checks,
+)
+from kraftcheck.systems.kraft.contacts import epoch_of, heard_from, is_refused, sender
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.wiring import Wiring
 
@@ -70,6 +69,7 @@ def violations(
             found += _fallen_high_watermark(before, after.replica)
     elif after.died is not None and not is_ignored(wiring, before, event, execution):
         found.append("NoFatal")
+    found += timer_checks.violations(protocol, before, event, execution, after)
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
     if wiring.origin is not None:
@@ -323,10 +323,10 @@ def leader_violations(before: Replica, event: Event | None, execution: Execution
     if isinstance(after.role, Resigned) and after.parked:
         yield "ResignedKeepsNobodyWaiting"
     if isinstance(before.role, Leader) and isinstance(event, RequestReceived):
-        sender = _sender(event.request)
+        voter = sender(event.request)
         rearmed = execution.arms(Timer.CHECK_QUORUM)
-        if rearmed and sender is not None:
-            heard = _heard_from(before.voters.keys, before.role.contacts, (before.key, sender))
+        if rearmed and voter is not None:
+            heard = heard_from(before.voters.keys, before.role.contacts, (before.key, voter))
             if 2 * heard <= len(before.voters):
                 yield "CheckQuorumNeedsMajority"
         contacts = after.role.contacts if isinstance(after.role, Leader) else ()
@@ -334,39 +334,5 @@ def leader_violations(before: Replica, event: Event | None, execution: Execution
             # A voter counted this time would be counted again without having been heard from.
             yield "CheckQuorumNeedsMajority"
         counted = rearmed or not set(contacts) <= set(before.role.contacts)
-        if counted and (_is_refused(event, execution) or _epoch_of(event.request) != before.epoch):
+        if counted and (is_refused(event, execution) or epoch_of(event.request) != before.epoch):
             yield "CheckQuorumNeedsMajority"
-
-
-def _sender(request: Request) -> ReplicaKey | None:
-    """The voter that keeps a leader in office by ``request``."""
-    if isinstance(request, FetchRequest | FetchSnapshotRequest):
-        return request.replica
-    return request.voter if isinstance(request, UpdateRaftVoterRequest) else None
-
-
-def _epoch_of(request: Request) -> int | None:
-    if isinstance(request, FetchRequest | FetchSnapshotRequest | UpdateRaftVoterRequest):
-        return request.epoch
-    return None
-
-
-def _is_refused(event: RequestReceived, execution: Execution) -> bool:
-    """Whether the sender received an answer without any of the requested data."""
-    answers = [reply.response for reply in execution.all(Reply) if reply.to == event.source]
-    return bool(answers) and all(map(_is_refusal, answers))
-
-
-def _is_refusal(response: Response) -> bool:
-    """Whether a response is an error, or sends the fetcher elsewhere instead of giving it records."""
-    if isinstance(response, FetchResponse) and (response.diverging or response.snapshot) is not None:
-        return True
-    error = getattr(response, "partition_error", ErrorCode.NONE)
-    return error is not ErrorCode.NONE or response.error is not ErrorCode.NONE
-
-
-def _heard_from(voters: Keys, contacts: tuple[int, ...], keys: Keys) -> int:
-    """The number of ``voters`` among ``keys`` or the ``contacts``, of which a leader keeps the ids."""
-    return sum(
-        entry.id in contacts or any(membership.matches(entry, key) for key in keys) for entry in voters
-    )

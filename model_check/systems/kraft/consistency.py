@@ -69,6 +69,8 @@ def _contradictions(scenario: KRaftScenario) -> Iterator[str]:
         yield "replicas.joining, auto-join: the voter set of this scenario never changes"
     if set(replicas.auto_join) & set(replicas.observers):
         yield "replicas.auto-join: is for controllers, and an observer is none"
+    if "linger" in scenario.all_timers and scenario.environment.expiry != "armed":
+        yield "environment.timers: linger is over at once, unless environment.expiry = 'armed'"
     if replicas.initial_leader is not None and static:
         yield "replicas.initial-leader: the states in which replicas begin are given twice"
     # Where clocks run a voter has one key; reports about a quorum under AlterQuorum are not judged.
@@ -99,20 +101,24 @@ def _of_reductions(scenario: KRaftScenario) -> Iterator[str]:
     properties, and for states of which all numbers are known.
     """
     environment, budgets, check = scenario.environment, scenario.budgets, scenario.check
-    needs_answers = environment.delayed_fetches or "update-voter" in scenario.all_timers or check.eventually
+    # An answer without new information starts the fetch timer over.
+    armed = environment.expiry == "armed"
+    needs_answers = environment.delayed_fetches or "update-voter" in scenario.all_timers or armed
     network = scenario.network
     needs_requests = network.addresses == "known" or network.without_endpoints
     if network.idle_answers == "left-out" and (
         needs_answers
         or needs_requests
+        or check.eventually
         or budgets.timeouts
         or budgets.duplicates
         or network.forgotten == "stay"
     ):
         yield (
             "network.idle-answers: 'left-out' needs network.forgotten = 'lost', and goes without "
-            "environment.delayed-fetches, the timer update-voter, budgets.timeouts, budgets.duplicates, "
-            "check.eventually, network.addresses and network.without-endpoints"
+            "environment.delayed-fetches, the timer update-voter, environment.expiry = 'armed', "
+            "budgets.timeouts, budgets.duplicates, check.eventually, network.addresses and "
+            "network.without-endpoints"
         )
     if scenario.reduction.epochs == "absolute":
         return
@@ -157,6 +163,9 @@ def _broken_premises(
     descriptions = NAMES.judged("descriptions")
     if not admin.describes and set(descriptions) & set(judged):
         yield f"check: {', '.join(descriptions)} speak of DescribeQuorum; they need admin.describes"
+    armed = NAMES.judged("timers")
+    if scenario.environment.expiry != "armed" and set(armed) & set(judged):
+        yield f"check: {', '.join(armed)} speak of timers that run; they need environment.expiry = 'armed'"
     for name in FROM_LEADER_ON:
         if name in judged and not _begins_with_healthy_leader(scenario, cut):
             yield (
@@ -188,4 +197,6 @@ def _always(scenario: KRaftScenario) -> tuple[str, ...]:
     """The properties that are judged unless the scenario excludes them."""
     changing = scenario.replicas.changing or scenario.budgets.snapshots or scenario.admin.alters
     where: list[Judged] = ["always", "voter-changes"] if changing else ["always"]
-    return NAMES.judged(*where, *(("descriptions",) if scenario.admin.describes else ()))
+    where += ["descriptions"] if scenario.admin.describes else []
+    where += ["timers"] if scenario.environment.expiry == "armed" else []
+    return NAMES.judged(*where)

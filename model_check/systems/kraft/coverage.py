@@ -38,6 +38,7 @@ _ENVIRONMENT = (
 )  # fmt: skip
 _TIMERS = (
     Timer.ELECTION, Timer.FETCH, Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, Timer.VOTER_CHANGE,
+    Timer.UPDATE_VOTER, Timer.LINGER,
 )  # fmt: skip
 
 #: Requests that only admin clients send, as actions; the responses leave the model.

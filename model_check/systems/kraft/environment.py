@@ -20,6 +20,7 @@ from kraftcheck.reference.replica import (
 )
 from kraftcheck.systems.kraft import administration, membership
 from kraftcheck.systems.kraft.network import CLIENT, NOBODY_WAITS
+from kraftcheck.systems.kraft.timers import Timers
 from kraftcheck.systems.kraft.wiring import Wiring
 
 
@@ -43,9 +44,14 @@ _NAMES = {
 }
 
 
-def offers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[Offer]:
-    """The events that may happen to ``replica`` now, in a fixed order."""
-    for timer in _running_timers(wiring, protocol, replica):
+def offers(
+    wiring: Wiring, protocol: Protocol, replica: Replica, timers: Timers | None = None
+) -> Iterator[Offer]:
+    """The events that may happen to ``replica`` now, in a fixed order; ``timers`` are those of its process,
+    where they expire only if they were armed.
+    """
+    running = _possible_timers(replica) if timers is None else timers.running
+    for timer in _expiring(wiring, protocol, replica, running):
         yield Offer("timer", timer.value, events.Poll((timer,)), wiring.price("timers") or ())
     for connection in replica.connections:
         if not connection.awaiting:
@@ -62,28 +68,33 @@ def offers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[Off
     yield from _inputs(wiring, replica)
 
 
-def _running_timers(wiring: Wiring, protocol: Protocol, replica: Replica) -> Iterator[events.Timer]:
-    allowed = wiring.timers[replica.id]
+def _expiring(
+    wiring: Wiring, protocol: Protocol, replica: Replica, running: tuple[events.Timer, ...]
+) -> Iterator[events.Timer]:
+    """Of the ``running`` timers those that may expire and are heeded."""
+    if replica.shutting_down:
+        return
+    for timer in running:
+        heeded = protocol.counts_contacts if timer is events.Timer.CHECK_QUORUM else True
+        fed = timer is events.Timer.FETCH and _is_fed(wiring, replica)
+        if timer in wiring.timers[replica.id] and heeded and not fed:
+            yield timer
+
+
+def _possible_timers(replica: Replica) -> tuple[events.Timer, ...]:
+    """The timers that may run in the role of ``replica``."""
     role = replica.role
-    running: tuple[events.Timer, ...]
     if isinstance(role, Leader):
-        running = (events.Timer.BEGIN_QUORUM_EPOCH,)
-        if protocol.counts_contacts:
-            running += (events.Timer.CHECK_QUORUM,)
-        if role.change is not None:
-            running += (events.Timer.VOTER_CHANGE,)
-    elif isinstance(role, Follower):
-        running = () if _is_fed(wiring, replica) else (events.Timer.FETCH,)
-    elif isinstance(role, Unattached):
+        announcing = (events.Timer.BEGIN_QUORUM_EPOCH, events.Timer.CHECK_QUORUM)
+        return announcing if role.change is None else (*announcing, events.Timer.VOTER_CHANGE)
+    if isinstance(role, Follower):
+        return (events.Timer.FETCH,)
+    if isinstance(role, Unattached):
         # An observer that has voted waits for the outcome, and that changes nothing.
         waits = replica.is_voter or replica.quorum_state.voted is not None
-        running = (events.Timer.ELECTION,) if waits else ()
-    else:
-        assert isinstance(role, Prospective | Candidate | Resigned)
-        running = (events.Timer.ELECTION,)
-    if replica.shutting_down:
-        running = ()
-    yield from (timer for timer in running if timer in allowed)
+        return (events.Timer.ELECTION,) if waits else ()
+    assert isinstance(role, Prospective | Candidate | Resigned)
+    return (events.Timer.ELECTION,)
 
 
 def _is_fed(wiring: Wiring, replica: Replica) -> bool:

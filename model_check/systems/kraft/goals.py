@@ -6,16 +6,21 @@ Those that need the past are found where that is recorded (:mod:`kraftcheck.syst
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from kraftcheck.reference.effects import AppendBatch, HighWatermark, LoadSnapshot, Transition, Truncate
+from kraftcheck.reference.effects import AppendBatch, HighWatermark, LoadSnapshot, Send, Transition, Truncate
 from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Poll, Timer
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.messages import FetchResponse
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.kraft.network import response_of
-from kraftcheck.systems.kraft.node import Execution
+from kraftcheck.systems.kraft.node import OWN_MEMBERSHIP, Execution
+
+#: The transitions by which an Unattached voter begins an election.
+_ELECTIONS = ("Unattached->Prospective", "Unattached->Candidate")
 
 
 def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
@@ -23,7 +28,12 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
     taken = [
         f"{effect.source}->{effect.target}" for effect in execution.effects if type(effect) is Transition
     ]
-    found = (*taken, *_of_voters(before, execution), *_of_helpers(before, execution))
+    found = (
+        *taken,
+        *_of_voters(before, execution),
+        *_of_helpers(before, execution),
+        *_of_timers(taken, execution),
+    )
     return tuple(dict.fromkeys(found))
 
 
@@ -37,6 +47,16 @@ def _of_helpers(before: Replica, execution: Execution) -> Iterator[str]:
     found = answer if isinstance(answer, FetchResponse) and answer.error is ErrorCode.NONE else None
     if before.quorum_state.leader is None and found is not None and found.epoch < before.epoch:
         yield "GoalStaleHelperAsked"
+
+
+def _of_timers(taken: list[str], execution: Execution) -> Iterator[str]:
+    for change, following in pairwise(taken):
+        if change.endswith("->Unattached") and following in _ELECTIONS:
+            yield "GoalExpiresAtOnce"
+    polls = [event for event in execution.events[1:2] if isinstance(event, Poll)]
+    expired = any(Timer.UPDATE_VOTER in poll.expired for poll in polls)
+    if expired and any(isinstance(sent.request, OWN_MEMBERSHIP) for sent in execution.all(Send)):
+        yield "GoalReportsAfterWaiting"
 
 
 def _of_voters(before: Replica, execution: Execution) -> Iterator[str]:

@@ -33,10 +33,12 @@ from kraftcheck.systems.kraft import (
     membership,
     reductions,
 )
+from kraftcheck.systems.kraft import timers as timers_of
 from kraftcheck.systems.kraft.labels import Label, Restored, Wiped
 from kraftcheck.systems.kraft.network import InFlight, after_forgetting
 from kraftcheck.systems.kraft.node import Ended, Execution, Node, expired_at_once
 from kraftcheck.systems.kraft.step import Action, Also, Crash, CutStart, Step
+from kraftcheck.systems.kraft.timers import Timers
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.systems.kraft.world import CrashPoint, Left, World, before_step, happen
 
@@ -69,18 +71,26 @@ class Host:
     # Executions of the reference.
 
     def execute(
-        self, replica: Replica, event: Event, expired: tuple[Timer, ...] = (), now: int | None = None
+        self,
+        replica: Replica,
+        event: Event,
+        expired: tuple[Timer, ...] = (),
+        now: int | None = None,
+        timers: Timers | None = None,
     ) -> Execution:
         """Feed ``event`` and then poll until nothing changes.
 
         ``expired`` are timers that the first poll also finds expired; ``now`` is the reading of the replica's
-        clock, where clocks run.
+        clock, where clocks run; ``timers`` are those of the process, where they expire only if they were
+        armed.
         """
-        return self._poll_on((event,), self.wiring.ask(self.protocol, replica, event), expired, now)
+        outcome = self.wiring.ask(self.protocol, replica, event)
+        return self._poll_on((event,), outcome, expired, now, timers)
 
     def boot(self, process: Replica, disk: Disk) -> Execution:
         """Start the process that ``process`` configures, on ``disk``, in the state that it finds there."""
-        return self._poll_on((), self.wiring.ask(self.protocol, process, disk))
+        timers = Timers() if self.wiring.arms_timers else None
+        return self._poll_on((), self.wiring.ask(self.protocol, process, disk), timers=timers)
 
     def _poll_on(
         self,
@@ -88,15 +98,17 @@ class Host:
         outcome: reference.Outcome,
         overdue: tuple[Timer, ...] = (),
         now: int | None = None,
+        timers: Timers | None = None,
     ) -> Execution:
         effects, rules = list(outcome.effects), list(outcome.rules)
         addable, timed = self.wiring.addable, now is not None
         replica = reductions.without_unread_fields(outcome.replica, addable, timed=timed)
+        timers = self._timers_after(timers, outcome)
         expired = (Timer.LINGER, *expired_at_once(outcome.effects), *overdue)
         for _ in range(_MAX_POLLS):
             if effects and isinstance(effects[-1], Fatal | Stop):
                 break
-            event = Poll(expired, now=now)
+            event = Poll(expired if timers is None else timers.expired, now=now)
             polled = self.wiring.ask(self.protocol, replica, event)
             if not polled.effects and polled.replica == replica:
                 break
@@ -104,10 +116,16 @@ class Host:
             effects += polled.effects
             rules += [rule for rule in polled.rules if rule not in rules]
             replica = reductions.without_unread_fields(polled.replica, addable, timed=timed)
-            expired = (Timer.LINGER,)
+            timers, expired = self._timers_after(timers, polled), (Timer.LINGER,)
         else:
             raise AssertionError(f"replica {replica.id} has not come to rest after {_MAX_POLLS} polls")
-        return Execution(events, tuple(effects), tuple(rules), replica)
+        return Execution(events, tuple(effects), tuple(rules), replica, timers)
+
+    def _timers_after(self, known: Timers | None, outcome: reference.Outcome) -> Timers | None:
+        if known is None:
+            return None
+        lingers = Timer.LINGER in self.wiring.timers[self.identity.id]
+        return timers_of.after(known, outcome.effects, outcome.replica, lingers=lingers)
 
     # Events.
 

@@ -9,10 +9,12 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Poll
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, LeaderChange, Log
+from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import given_states, membership
 from kraftcheck.systems.kraft import identities as identities_of
+from kraftcheck.systems.kraft import timers as timers_of
 from kraftcheck.systems.kraft.history import History, record
 from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Voted
@@ -44,7 +46,8 @@ def begin(scenario: KRaftScenario, host: Host) -> Outcome:
             return Outcome("not started", node)
         outcome = next(host.restart(node)).outcome
     else:
-        outcome = first_poll(host, given_node(scenario, identity, text)).outcome
+        armed = host.protocol if host.wiring.arms_timers else None
+        outcome = first_poll(host, given_node(scenario, identity, text, armed)).outcome
     begun = cast(Node, outcome.local)
     if begun.died is not None:
         raise scenario.error(f"replica {identity.id} cannot be in the state that is given: {begun.end}")
@@ -66,18 +69,23 @@ def require_one_cluster(scenario: KRaftScenario, identities: list[Replica]) -> N
     given_states.check(scenario, given)
 
 
-def given_node(scenario: KRaftScenario, identity: Replica, text: str) -> Node:
-    """The given state of a replica, all of it on its disk. Raises InputError where there is no such state."""
+def given_node(
+    scenario: KRaftScenario, identity: Replica, text: str, protocol: Protocol | None = None
+) -> Node:
+    """The given state of a replica, all of it on its disk. Raises InputError where there is no such state.
+    With a ``protocol`` the timers run that it needs in it.
+    """
     replica = _given(scenario, identity, text)
     disk = Disk(replica.quorum_state, replica.log, replica.log.end_offset, identity.key.directory)
-    return Node(replica, disk)
+    timers = None if protocol is None else timers_of.given(protocol, replica)
+    return Node(replica, disk, timers=timers)
 
 
 def first_poll(host: Host, node: Node) -> Step:
     """The first step of a replica in a given state."""
     assert node.replica is not None
     event = Poll()
-    execution = host.execute(node.replica, event)
+    execution = host.execute(node.replica, event, timers=node.timers)
     return next(host.steps(node, event, execution, Action("poll", node.replica.id)))
 
 

@@ -10,23 +10,31 @@ from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
     AppendBatch,
     ArmTimer,
-    Duration,
     Effect,
     Fatal,
     Reply,
     Stop,
-    SuccessorBackoff,
 )
 from kraftcheck.reference.events import Event, Timer
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.log import Batch
-from kraftcheck.reference.messages import Response, VoteResponse
+from kraftcheck.reference.messages import (
+    AddRaftVoterRequest,
+    RemoveRaftVoterRequest,
+    Response,
+    UpdateRaftVoterRequest,
+    VoteResponse,
+)
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft.clock import Clock
+from kraftcheck.systems.kraft.timers import Timers, is_due_at_once
 
 E = TypeVar("E")
+
+#: A follower reports its own entry in the voter set by one of these.
+OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
 
 
 class Ended(Enum):
@@ -44,7 +52,8 @@ class Node(Frozen):
     """A replica (``None``: the process does not run) and the contents of its disk.
 
     ``died`` is the reason why the process exited, if it did not exit gracefully; ``replaced`` the disk that
-    was taken out last, where it may be put back in; ``clock`` that of the machine, where clocks run.
+    was taken out last, where it may be put back in; ``clock`` that of the machine, where clocks run;
+    ``timers`` those of the process, where they expire only if they were armed.
     """
 
     replica: Replica | None
@@ -52,6 +61,7 @@ class Node(Frozen):
     died: Fatal | Ended | None = None
     replaced: Disk | None = None
     clock: Clock | None = None
+    timers: Timers | None = None
 
     def key(self, id: int) -> ReplicaKey:
         """The key of the replica with this id: the directory is that of the disk."""
@@ -66,12 +76,16 @@ class Node(Frozen):
 
 
 class Execution(Frozen):
-    """An event carried through: the events fed to the reference, all effects, the rules, the replica."""
+    """An event carried through: the events fed to the reference, all effects, the rules, the replica.
+
+    ``timers``: those of the process afterwards, where they expire only if they were armed.
+    """
 
     events: InSequence[Event]
     effects: InSequence[Effect]
     rules: InSequence[Name]
     replica: Replica
+    timers: Timers | None = None
 
     @property
     def ended(self) -> Fatal | Stop | None:
@@ -106,8 +120,4 @@ class Execution(Frozen):
 def expired_at_once(effects: Iterable[Effect]) -> tuple[Timer, ...]:
     """Timers armed with no time at all: the poll routine that follows finds them expired."""
     armed = (effect for effect in effects if isinstance(effect, ArmTimer))
-    return tuple(effect.timer for effect in armed if _is_due_at_once(effect.duration))
-
-
-def _is_due_at_once(duration: Duration | SuccessorBackoff) -> bool:
-    return duration is Duration.NONE or (isinstance(duration, SuccessorBackoff) and duration.position == 0)
+    return tuple(effect.timer for effect in armed if is_due_at_once(effect.duration))

@@ -27,7 +27,9 @@ ByReplica = Annotated[dict[str, T], NAMES_REPLICAS]
 Link = Annotated[
     str, spelled(r"[0-9]{1,2}(-|>)[0-9]{1,2}", "a link: '1-2' is cut both ways, '1>2' from 1 to 2 only")
 ]
-TimerName = Literal["election", "fetch", "check-quorum", "begin-quorum-epoch", "voter-change", "update-voter"]
+TimerName = Literal[
+    "election", "fetch", "check-quorum", "begin-quorum-epoch", "voter-change", "update-voter", "linger"
+]
 AdminStep = Annotated[
     str,
     spelled(
@@ -154,6 +156,7 @@ class EnvironmentChoice(Table):
 
     timers: Listed[TimerName] = ("election", "fetch")
     timers_at: ByReplica[Listed[TimerName]] = Field(default={})
+    expiry: Literal["any", "armed"] = "any"
     timely: bool = False
     discovery: bool = False
     delayed_fetches: bool = False

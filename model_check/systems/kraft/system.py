@@ -16,11 +16,8 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, Poll, RequestReceived, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
-    RemoveRaftVoterRequest,
     Request,
     Response,
-    UpdateRaftVoterRequest,
 )
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, Resigned
@@ -35,7 +32,7 @@ from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.labels import Label
 from kraftcheck.systems.kraft.membership import Keys
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight, after_forgetting, clock, expiry
-from kraftcheck.systems.kraft.node import Ended, Node
+from kraftcheck.systems.kraft.node import OWN_MEMBERSHIP, Ended, Node
 from kraftcheck.systems.kraft.rebuilding import Ids
 from kraftcheck.systems.kraft.step import Action, Also, Step
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -47,10 +44,6 @@ class Bounds:
 
     max_epoch: int
 
-
-#: A follower sends this when its timer for its own entry in the voter set is over. Between two steps it
-#: always awaits an answer of its leader, so that the timer matters only in the poll after such an answer.
-_OWN_MEMBERSHIP = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
 
 #: Why the replicas of a leader that resigns are not interchangeable.
 SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
@@ -162,7 +155,7 @@ class KRaftSystem:
         if node.replica is None:
             found = [] if node.died is not None else [*host.restart(node)]
         else:
-            offered = offers(self.wiring, host.protocol, node.replica)
+            offered = offers(self.wiring, host.protocol, node.replica, node.timers)
             found = [step for offer in offered for step in self.offered(component, node, offer)]
             found += [*host.crash(node), *host.move(node), *self._ticks(node, host.identity.id)]
         if node.died is None:
@@ -216,13 +209,19 @@ class KRaftSystem:
         now = None if node.clock is None else node.clock.now
         if now is not None and isinstance(event, RequestReceived | ResponseReceived | Poll):
             event = replace(event, now=now)
-        execution = host.execute(node.replica, event, now=now)
+        timers = node.timers
+        if timers is not None and isinstance(event, Poll):
+            timers = timers.with_expired(event.expired)
+            event = replace(event, expired=timers.expired)
+        execution = host.execute(node.replica, event, now=now, timers=timers)
         found = list(host.steps(node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.wiring.timers[node.replica.id]
         armed = node.replica.max_kraft_version > 0
-        if allowed and armed and isinstance(execution.replica.role, Follower):
+        if timers is None and allowed and armed and isinstance(execution.replica.role, Follower):
+            # Between two steps a follower always awaits an answer of its leader, so that the timer matters
+            # only in the poll after such an answer.
             overdue = host.execute(node.replica, event, (Timer.UPDATE_VOTER,), now)
-            if any(isinstance(e, Send) and isinstance(e.request, _OWN_MEMBERSHIP) for e in overdue.effects):
+            if any(isinstance(e, Send) and isinstance(e.request, OWN_MEMBERSHIP) for e in overdue.effects):
                 paid = (*costs, *(self.wiring.price("timers") or ()))
                 later = action.with_also(Also.UPDATE_VOTER_OVER)
                 found += host.steps(node, event, overdue, later, paid)

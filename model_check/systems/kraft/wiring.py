@@ -88,6 +88,11 @@ class Wiring:
         """Whether unflushed data of a crashed process is durable when the next one starts."""
         return self.choice.write_back
 
+    @property
+    def arms_timers(self) -> bool:
+        """Whether a timer expires only if it was armed."""
+        return self.choice.expiry == "armed"
+
     def ask(self, protocol: Protocol, replica: Replica, happened: Event | Disk) -> Outcome:
         """The step of the reference by an event, or the start of the process that ``replica`` configures on a
         disk.

@@ -113,7 +113,7 @@ class World:
         """The node when all effects of ``execution`` have happened."""
         ended = execution.ended
         if ended is None:
-            return Node(execution.replica, self.disk)
+            return Node(execution.replica, self.disk, timers=execution.timers)
         return Node(None, self.disk, ended if isinstance(ended, effects.Fatal) else None)
 
     def happen(self, effect: effects.Effect) -> None:

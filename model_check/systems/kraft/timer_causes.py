@@ -1,0 +1,398 @@
+"""When a timer starts, and for how long: the states and events that are a cause for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from kraftcheck.reference.effects import (
+    AppendAccepted,
+    ArmTimer,
+    Duration,
+    Send,
+    SuccessorBackoff,
+    Transition,
+)
+from kraftcheck.reference.errors import ErrorCode
+from kraftcheck.reference.events import Append, Event, Poll, RequestReceived, ResponseReceived, Timer
+from kraftcheck.reference.messages import (
+    AddRaftVoterRequest,
+    AddRaftVoterResponse,
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    FetchResponse,
+    FetchSnapshotResponse,
+    FindQuorumResponse,
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+    Request,
+    Response,
+    UpdateRaftVoterResponse,
+    VoteResponse,
+)
+from kraftcheck.reference.protocol import (
+    CandidateLoss,
+    ProspectiveLeader,
+    ProspectiveTimer,
+    Protocol,
+    ZombieLeader,
+)
+from kraftcheck.reference.replica import (
+    Candidate,
+    Election,
+    Follower,
+    Leader,
+    Prospective,
+    Replica,
+    VoterChange,
+)
+from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kraft.contacts import epoch_of, is_refused, sender
+from kraftcheck.systems.kraft.network import request_of, response_of
+from kraftcheck.systems.kraft.node import OWN_MEMBERSHIP, Execution
+from kraftcheck.systems.kraft.timers import awaits_more_records
+
+
+class Case(NamedTuple):
+    """A step: ``event`` (``None``: a start) and the poll rounds after it made ``after`` of ``before``."""
+
+    protocol: Protocol
+    before: Replica
+    event: Event | None
+    execution: Execution
+
+    @property
+    def after(self) -> Replica:
+        return self.execution.replica
+
+    @property
+    def stays(self) -> bool:
+        """Whether the replica keeps its state, its epoch and its leader."""
+        states = [
+            (type(each.role), each.epoch, each.quorum_state.leader) for each in (self.before, self.after)
+        ]
+        return self.event is not None and states[0] == states[1] and not self.execution.all(Transition)
+
+    @property
+    def request(self) -> Request | None:
+        """The request that the replica receives, if it does."""
+        return request_of(self.event)
+
+    @property
+    def response(self) -> Response | None:
+        """The response that the replica receives, if it does."""
+        return response_of(self.event)
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the request that the replica receives is not refused."""
+        return isinstance(self.event, RequestReceived) and not is_refused(self.event, self.execution)
+
+    def found_expired(self, timer: Timer) -> bool:
+        """Whether a poll round of the step has found ``timer`` expired."""
+        return any(isinstance(each, Poll) and timer in each.expired for each in self.execution.events)
+
+    def sends(self, *kinds: type) -> list[Send]:
+        return [effect for effect in self.execution.all(Send) if isinstance(effect.request, kinds)]
+
+
+# Durations.
+
+
+class Armed(NamedTuple):
+    """An arming of a timer, with the last change of state before it in the step: whether it was within an
+    epoch, and whether the timer is one that the new state begins with.
+    """
+
+    effect: ArmTimer
+    entered: Transition | None
+    within_epoch: bool
+    begins: bool
+
+
+def armings(case: Case) -> Iterator[Armed]:
+    entered, epoch, within, owed = None, case.before.epoch, False, set[Timer]()
+    for effect in case.execution.effects:
+        if type(effect) is Transition:
+            entered, within, epoch = effect, effect.epoch == epoch, effect.epoch
+            owed = {*_begun_with(case, effect.target)}
+        elif type(effect) is ArmTimer:
+            yield Armed(effect, entered, within, effect.timer in owed)
+            owed.discard(effect.timer)
+
+
+_DURATIONS = {
+    Timer.CHECK_QUORUM: Duration.CHECK_QUORUM_TIMEOUT,
+    Timer.LINGER: Duration.LINGER,
+    Timer.VOTER_CHANGE: Duration.REQUEST_TIMEOUT,
+    Timer.UPDATE_VOTER: Duration.UPDATE_VOTER_PERIOD,
+}
+
+
+def runs_its_time(case: Case, armed: Armed) -> bool:
+    """Whether the timer runs as long as it should."""
+    timer, duration = armed.effect.timer, armed.effect.duration
+    if timer in _DURATIONS:
+        return duration is _DURATIONS[timer]
+    if timer is Timer.BEGIN_QUORUM_EPOCH:
+        return duration is (Duration.NONE if armed.begins else Duration.BEGIN_QUORUM_EPOCH_INTERVAL)
+    if timer is Timer.FETCH:
+        hurries = isinstance(duration, SuccessorBackoff) or duration is Duration.ELECTION_JITTER
+        return hurries == (_is_resignation(case) and not armed.begins) and (
+            hurries or duration is Duration.FETCH_TIMEOUT
+        )
+    if armed.entered is not None and armed.begins:
+        return duration is _election_time(case, armed.entered, armed.within_epoch)
+    backs_off = _loses(case) and case.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF
+    return duration is (Duration.ELECTION_BACKOFF if backs_off else Duration.ELECTION_TIMEOUT)
+
+
+def _election_time(case: Case, entered: Transition, within_epoch: bool) -> Duration:
+    """How long a replica waits in a new state: a voter that hears of another epoch while it waits for an
+    election waits no longer for that (TIMER-4).
+    """
+    if entered.target == "Unattached":
+        if not case.after.is_voter and not within_epoch:
+            return Duration.FOREVER
+        if entered.source in ("Candidate", "Resigned", "Unattached") and not within_epoch:
+            return Duration.REMAINING
+        keeps = case.protocol.prospective_timer is ProspectiveTimer.REMAINING
+        rejected = within_epoch and _is_rejection(case)
+        if entered.source == "Prospective" and keeps and not rejected:
+            return Duration.REMAINING
+    is_observer = entered.source == "Start" and not case.after.is_voter
+    return Duration.FOREVER if is_observer else Duration.ELECTION_TIMEOUT
+
+
+# Causes.
+
+
+def _begun_with(case: Case, state: str) -> tuple[Timer, ...]:
+    """The timers that a state begins with, by its name."""
+    if state == "Leader":
+        return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH)
+    if state == "Follower":
+        return (Timer.FETCH, Timer.UPDATE_VOTER) if case.after.max_kraft_version > 0 else (Timer.FETCH,)
+    return (Timer.ELECTION,)
+
+
+def enters_with_timers(case: Case) -> bool:
+    """Whether each new state has begun with its timers before the next one followed, and none was entered
+    again for nothing, as by a vote that was granted before (TIMER-3).
+    """
+    owed = set[Timer]()
+    changes = [(change.source, change.target) for change in case.execution.all(Transition)]
+    same = case.before.quorum_state == case.after.quorum_state
+    if same and changes in ([("Unattached", "Unattached")], [("Prospective", "Prospective")]):
+        return False
+    for effect in case.execution.effects:
+        if type(effect) is Transition:
+            if owed:
+                return False
+            owed = {*_begun_with(case, effect.target)}
+        elif type(effect) is ArmTimer:
+            owed.discard(effect.timer)
+    return not owed
+
+
+def starts_rightly(case: Case, timer: Timer, armings: list[Armed]) -> bool:
+    """Whether ``timer`` has started over if there was a cause, and only then; new states are causes too."""
+    started = [armed for armed in armings if armed.effect.timer is timer]
+    cause = _CAUSES[timer](case)
+    if cause is Cause.CERTAIN and not started:
+        return False
+    return cause is not Cause.NONE or all(armed.begins for armed in started)
+
+
+class Cause(Enum):
+    """Whether a step has a cause for a timer to start over."""
+
+    NONE = "no cause"
+    POSSIBLE = "perhaps a cause"
+    CERTAIN = "a cause"
+
+
+def _cause(possible: bool, certain: bool = False) -> Cause:
+    return Cause.CERTAIN if certain else Cause.POSSIBLE if possible else Cause.NONE
+
+
+def _election_cause(case: Case) -> Cause:
+    """A lost election after which the protocol backs off; a Prospective that asks again without changing its
+    state; and the voters that a replica learns (KIP-595).
+    """
+    backs_off = case.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF and _loses(case)
+    again = case.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED
+    restarts = again and isinstance(case.before.role, Prospective)
+    learns = isinstance(case.response, FindQuorumResponse)
+    return _cause(backs_off or restarts or learns, backs_off)
+
+
+def _fetch_cause(case: Case) -> Cause:
+    """An answer of the leader that counts as contact, and its resignation."""
+    contact = _is_contact(case)
+    return _cause(contact or _is_resignation(case), case.stays and (contact or _is_resignation(case)))
+
+
+def _update_voter_cause(case: Case) -> Cause:
+    """A report of the own entry, or that there is nothing to report; and the answer to a replica that makes
+    itself a voter.
+    """
+    reports = bool(case.sends(*OWN_MEMBERSHIP))
+    expired = case.found_expired(Timer.UPDATE_VOTER) and not has_to_report(case.after)
+    answered = isinstance(case.response, AddRaftVoterResponse | RemoveRaftVoterResponse)
+    settled = answered and case.stays and not _is_unexpected(case)
+    return _cause(reports or expired or answered, reports or settled)
+
+
+def _is_unexpected(case: Case) -> bool:
+    """Whether the replica backs off after a response."""
+    source = getattr(case.event, "source", None)
+    return any(each.node == source and not each.awaiting for each in case.after.connections)
+
+
+def has_to_report(replica: Replica) -> bool:
+    """Whether a follower's entry in the voter set differs from the one that it should have; of a static voter
+    its leader may know none.
+    """
+    role = replica.role
+    if not replica.is_voter or not isinstance(role, Follower):
+        return True
+    if replica.kraft_version >= 1:
+        return replica.voters.entry(replica.key) != replica.own_entry
+    return not role.has_updated_leader
+
+
+def _check_quorum_cause(case: Case) -> Cause:
+    """A majority of voters has been heard from; or, in KIP-595, the leader asks whether it was replaced."""
+    asks = case.protocol.zombie_leader is ZombieLeader.FIND_QUORUM and case.found_expired(Timer.CHECK_QUORUM)
+    # A fetch that has waited counts again when it is answered.
+    heard = isinstance(case.event, RequestReceived) or bool(case.before.parked)
+    possible = asks or (heard and isinstance(case.before.role, Leader))
+    return _cause(possible, case.stays and case.protocol.counts_contacts and _hears_majority(case))
+
+
+def _begin_quorum_epoch_cause(case: Case) -> Cause:
+    """The leader announces itself to every other voter that does not owe it an answer."""
+    return _cause(case.found_expired(Timer.BEGIN_QUORUM_EPOCH) and _is_announced(case))
+
+
+def _is_announced(case: Case) -> bool:
+    asked = {send.to for send in case.sends(BeginQuorumEpochRequest)}
+    busy = {each.node for each in case.after.connections}
+    timed = any(isinstance(each, Poll) and each.now is not None for each in case.execution.events)
+    return timed or {*case.after.voters.ids} - {case.after.id} <= asked | busy
+
+
+def _voter_change_cause(case: Case) -> Cause:
+    """A change of the voter set begins."""
+    asked = isinstance(case.request, AddRaftVoterRequest | RemoveRaftVoterRequest)
+    begins = _change(case.after) is not None and _change(case.before) is None
+    return _cause(asked and _change(case.before) is None, begins)
+
+
+def _change(replica: Replica) -> VoterChange | None:
+    return replica.role.change if isinstance(replica.role, Leader) else None
+
+
+def _linger_cause(case: Case) -> Cause:
+    """The first of the records that are appended together."""
+    role = case.before.role
+    first = (
+        isinstance(case.event, Append)
+        and isinstance(role, Leader)
+        and bool(case.execution.all(AppendAccepted))
+        and not awaits_more_records(role)
+    )
+    return _cause(first, first)
+
+
+_CAUSES: Mapping[Timer, Callable[[Case], Cause]] = {
+    Timer.ELECTION: _election_cause,
+    Timer.FETCH: _fetch_cause,
+    Timer.UPDATE_VOTER: _update_voter_cause,
+    Timer.CHECK_QUORUM: _check_quorum_cause,
+    Timer.BEGIN_QUORUM_EPOCH: _begin_quorum_epoch_cause,
+    Timer.VOTER_CHANGE: _voter_change_cause,
+    Timer.LINGER: _linger_cause,
+}
+
+
+# Events that are causes.
+
+
+def _is_rejection(case: Case) -> bool:
+    return isinstance(case.response, VoteResponse) and not case.response.granted
+
+
+def _loses(case: Case) -> bool:
+    """Whether a candidate is rejected, and can no longer be elected."""
+    role = case.after.role
+    return case.stays and _is_rejection(case) and isinstance(role, Candidate) and _is_lost(role.election)
+
+
+def _is_lost(election: Election) -> bool:
+    return len(election.voters) - len(election.rejected) < majority(len(election.voters))
+
+
+#: The errors of answers that count as contact nevertheless, by the kind of response.
+_CONTACTS: Mapping[type, tuple[ErrorCode, ...]] = {
+    FetchResponse: (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE),
+    FetchSnapshotResponse: (ErrorCode.NONE, ErrorCode.SNAPSHOT_NOT_FOUND),
+    UpdateRaftVoterResponse: (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION),
+}
+
+
+def _is_contact(case: Case) -> bool:
+    """Whether the leader has answered a request of its follower, so that it is alive (TIMER-1)."""
+    response = case.response
+    follows = isinstance(case.before.role, Follower) or _begins_to_follow(case)
+    if response is None or not (follows and _is_awaited(case)):
+        return False
+    accepted = getattr(response, "partition_error", None) in _CONTACTS.get(type(response), ())
+    current = getattr(response, "epoch", None) == case.before.epoch
+    return accepted and current and response.error is ErrorCode.NONE and not _is_unexpected(case)
+
+
+def _begins_to_follow(case: Case) -> bool:
+    return any(each.target == "Follower" for each in case.execution.all(Transition))
+
+
+def counts_contact(case: Case) -> bool:
+    """Whether a follower that its leader has answered counts as fetching; bytes of a snapshot show nothing of
+    the log.
+    """
+    if not (case.stays and _is_contact(case)) or isinstance(case.response, FetchSnapshotResponse):
+        return True
+    return isinstance(case.after.role, Follower) and case.after.role.has_fetched
+
+
+def _is_awaited(case: Case) -> bool:
+    event = case.event
+    return isinstance(event, ResponseReceived) and any(
+        each.node == event.source and each.awaiting and each.correlation == event.correlation
+        for each in case.before.connections
+    )
+
+
+def _is_resignation(case: Case) -> bool:
+    """Whether the leader that the replica follows, as it learns now or knew, resigns."""
+    request, before = case.request, case.before
+    if not isinstance(request, EndQuorumEpochRequest) or not case.accepts:
+        return False
+    known = (before.epoch, before.quorum_state.leader) == (request.epoch, request.leader)
+    return _begins_to_follow(case) or (known and isinstance(before.role, Follower))
+
+
+def _hears_majority(case: Case) -> bool:
+    """Whether a leader has now heard from a majority of its voters, itself counted if it is one. It keeps the
+    ids of those that it has heard from.
+    """
+    before, event = case.before, case.event
+    if not isinstance(before.role, Leader) or not isinstance(event, RequestReceived) or not case.accepts:
+        return False
+    voter = sender(event.request)
+    if voter is None or epoch_of(event.request) != before.epoch or not before.voters.is_voter(voter):
+        return False
+    heard = {*before.role.contacts, voter.id} - {before.id}
+    return len(heard) + before.is_voter >= majority(len(before.voters))

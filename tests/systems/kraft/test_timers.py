@@ -1,0 +1,91 @@
+"""Timers that run only if they were armed."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff, Transition
+from kraftcheck.reference.events import Timer
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft import timers
+from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.text import parse_replica
+from kraftcheck.systems.kraft.timer_checks import violations
+from kraftcheck.systems.kraft.timers import Timers
+from kraftcheck.systems.scenario import find, parse
+
+UNATTACHED = parse_replica("unattached epoch=1 id=1 voters=1,2")
+LEADER = parse_replica("leader epoch=1 log=1@1 start=0 id=1 voters=1,2")
+RUNS, EXPIRED = Timers((Timer.ELECTION,)), Timers((), (Timer.ELECTION,))
+ENTERED = Transition("Candidate", "Unattached", 1)
+
+
+def after(known: Timers, *effects: object, lingers: bool = True) -> Timers:
+    replica = LEADER if any(getattr(each, "target", "") == "Leader" for each in effects) else UNATTACHED
+    return timers.after(known, effects, replica, lingers=lingers)  # type: ignore[arg-type]
+
+
+def test_a_timer_is_expired_until_it_is_armed_again() -> None:
+    expired = RUNS.with_expired((Timer.ELECTION,))
+    assert expired == EXPIRED
+    assert after(expired) == EXPIRED
+    assert after(expired, ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT)) == RUNS
+
+
+@pytest.mark.parametrize(("known", "found"), [(RUNS, RUNS), (EXPIRED, EXPIRED), (Timers(), Timers())])
+def test_the_time_left_is_that_of_the_state_before(known: Timers, found: Timers) -> None:
+    assert after(known, ENTERED, ArmTimer(Timer.ELECTION, Duration.REMAINING)) == found
+
+
+def test_a_change_of_state_forgets_the_timers_of_the_state_before() -> None:
+    known = Timers((Timer.ELECTION, Timer.FETCH), (Timer.UPDATE_VOTER,))
+    assert after(known, ENTERED) == Timers()
+    assert after(known, ENTERED, ArmTimer(Timer.ELECTION, Duration.FOREVER)) == Timers()
+
+
+def test_some_timers_have_no_time_when_they_are_armed() -> None:
+    assert after(Timers(), ArmTimer(Timer.FETCH, SuccessorBackoff(0, 2))).expired == (Timer.FETCH,)
+    assert after(Timers(), ArmTimer(Timer.FETCH, SuccessorBackoff(1, 2))).running == (Timer.FETCH,)
+    assert after(Timers(), ArmTimer(Timer.ELECTION, Duration.NONE)) == EXPIRED
+
+
+def test_a_leader_forgets_the_timers_of_waits_that_are_over() -> None:
+    entered = Transition("Candidate", "Leader", 1)
+    waits = (ArmTimer(Timer.LINGER, Duration.LINGER), ArmTimer(Timer.VOTER_CHANGE, Duration.REQUEST_TIMEOUT))
+    assert after(Timers(), entered, *waits) == Timers()
+
+
+def test_each_state_needs_its_timers() -> None:
+    assert timers.needed(KAFKA, LEADER) == (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH)
+    assert timers.needed(KAFKA, UNATTACHED) == (Timer.ELECTION,)
+    observer = parse_replica("unattached epoch=1 id=3 voters=1,2")
+    assert timers.needed(KAFKA, observer) == ()
+
+
+def test_a_wait_without_a_timer_and_an_expiry_without_consequence_are_violations() -> None:
+    system = build(find("timers-elect"))  # type: ignore[arg-type]
+    node = system.nodes[0]
+    assert isinstance(node, Node) and node.replica is not None and node.timers == RUNS
+    (step,) = [step for step in system.action_steps(0, node) if "timer" in str(step.outcome.action)]
+    assert step.execution is not None
+    first = step.execution.events[0]
+    found = step.outcome.local
+    assert isinstance(found, Node)
+    for left, broken in ((Timers(), "WaitsAreTimed"), (EXPIRED, "ExpiriesAreHandled")):
+        after_step = replace(found, timers=left)
+        assert [*violations(KAFKA, node.replica, first, step.execution, after_step)] == [broken]
+
+
+def test_linger_needs_timers_that_are_armed() -> None:
+    text = """
+    name = "lingers"
+    about = "A leader collects records."
+    replicas = { voters = [1] }
+    environment = { timers = ["linger"] }
+    expect = { verdict = "holds" }
+    """
+    with pytest.raises(InputError, match="linger is over at once"):
+        build(parse(text, "lingers.toml"))  # type: ignore[arg-type]
