@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kraftcheck import spec
+from kraftcheck.checking.coverage import exercised
 from kraftcheck.checking.coverage import rule_evidence as evidence
 from kraftcheck.checking.mutation.catalogue import by_rule
 from kraftcheck.query import releases, rule_table
@@ -47,6 +48,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="REPORT",
         help="count the steps of each rule in a report of 'conform --json', as JSON",
     )
+    listing.add_argument(
+        "--exercised",
+        type=Path,
+        nargs="+",
+        metavar="REPORT",
+        help="the rules that an implementation exercised in reports of 'drive --json', 'conform --json' and "
+        "'record --json' together, and the reasons for the others",
+    )
     add_output(parser, "for --table and --count; ")
     flag(parser, "-v", "--verbose", says="print every rule found in full")
     add_json(parser)
@@ -56,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what was asked for. Raises InputError for an id or text that names nothing."""
     if arguments.table or arguments.count is not None:
         _write(arguments)
+    elif arguments.exercised is not None:
+        _show_exercised(arguments)
     elif arguments.output is not None:
         raise InputError("-o is for --table and --count; leave it out.")
     elif arguments.between is not None:
@@ -88,6 +99,14 @@ def _show_between(arguments: argparse.Namespace) -> None:
         print_output("rule-changes", releases.between_as_json(older, newer), indent=2)
     else:
         releases.print_between(console(), older, newer, verbose=arguments.verbose)
+
+
+def _show_exercised(arguments: argparse.Namespace) -> None:
+    if arguments.words or arguments.json or arguments.output is not None:
+        raise InputError("--exercised takes no rules, no --json and no -o; leave them out.")
+    out = console()
+    for line in exercised.summary({str(path): exercised.exercised(path) for path in arguments.exercised}):
+        say(out, line)
 
 
 # Rules.

@@ -39,6 +39,13 @@ class Summary:
                 kinds.setdefault(result.kind, []).append(result)
         return dict(sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0])))
 
+    def rules(self) -> Counter[str]:
+        """How many agreeing steps each rule decided."""
+        counts: Counter[str] = Counter()
+        for result in self.results:
+            counts.update(result.rules)
+        return counts
+
     def findings(self) -> Counter[str]:
         """The number of recordings in which a property is violated, by property and cause."""
         return Counter(violated for result in self.results for violated in result.violated)
@@ -59,7 +66,11 @@ def as_json(summary: Summary) -> Json:
         "made": summary.made,
         "events": summary.events,
         "elapsed": round(summary.seconds, 3),
-        "runs": to_builtins(summary.results),
+        "runs": [
+            {name: value for name, value in to_builtins(result).items() if name != "rules"}
+            for result in summary.results
+        ],
+        "rules": dict(sorted(summary.rules().items())),
         "kinds": [
             {
                 "kind": kind,

@@ -58,7 +58,7 @@ class Compared(Struct, frozen=True):
     """A recording that was compared. kind, seq, time: of its first difference, ``""`` where there is none.
 
     kinds: the number of differences of each kind. violated: the number of findings, by property and cause.
-    whole: whether every step was compared.
+    whole: whether every step was compared. rules: how many agreeing steps each rule decided.
     """
 
     run: str
@@ -69,6 +69,7 @@ class Compared(Struct, frozen=True):
     time: int = -1
     kinds: dict[str, int] = {}
     violated: dict[str, int] = {}
+    rules: dict[str, int] = {}
 
     @property
     def differs(self) -> bool:
@@ -89,7 +90,9 @@ def compared(run: str, lines: list[Json], protocol: Protocol) -> Compared:
     found = [finding for finding in judge(recording, protocol).findings if not finding.hazard]
     violated = Counter(f"{each.property}: {each.cause or 'cause not known'}" for each in found)
     if not report.differences:
-        return Compared(run, len(lines), whole=report.is_whole, violated=dict(violated))
+        return Compared(
+            run, len(lines), whole=report.is_whole, violated=dict(violated), rules=dict(report.rules)
+        )
     first = min(report.differences, key=lambda difference: difference.seq)
     return Compared(
         run,
@@ -100,6 +103,7 @@ def compared(run: str, lines: list[Json], protocol: Protocol) -> Compared:
         time=recording.events[first.seq].time,
         kinds=dict(_kinds(report)),
         violated=dict(violated),
+        rules=dict(report.rules),
     )
 
 
