@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kraftcheck.reference.brokers.broker import Broker
-from kraftcheck.reference.brokers.controller import Controller
-from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
-from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.step import Outcome
-
-State = Replica | Controller | Broker
-AnyOutcome = Outcome | ControllerOutcome | BrokerOutcome
+from kraftcheck.checking.coverage.outcomes import AnyOutcome, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any, cast
 
 from kraftcheck.checking.coverage.not_exercised import reason_of_silence
+from kraftcheck.checking.coverage.outcomes import SEPARATOR, features
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import Limits
 from kraftcheck.reference.protocol import DOCUMENTS, KAFKA
@@ -33,7 +34,6 @@ from kraftcheck.vectors import (
 )
 from kraftcheck.vectors import vector as vectors
 from kraftcheck.vectors.asked import Asked, Asking
-from kraftcheck.vectors.outcomes import SEPARATOR, features
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ _SILENT: Mapping[str, str] = {
     "DESCRIBE-8": "as it takes minutes without anything happening",
     **dict.fromkeys(("PREVOTE-23", "PREVOTE-24", "TIMER-6", "VOTE-6"), OTHER_SWITCH),
 }
+#: Rules of the sender's network client, which a replica sees only where another rule is in force.
+_SEEN_WITH: Mapping[str, str] = {"RESP-9": "PREVOTE-18"}
 NOT_REACHED = "reached by none of these sequences"
 
 
@@ -42,7 +44,8 @@ def not_exercised(exercised: Iterable[str], protocol: Protocol) -> Mapping[str, 
         if rule in known:
             continue
         catalogued = rules[rule]
-        reason = _SILENT.get(rule, NOT_REACHED) if catalogued.belongs_to(in_force) else OTHER_VARIANT
+        shown = rules[_SEEN_WITH.get(rule, rule)].belongs_to(in_force) and catalogued.belongs_to(in_force)
+        reason = _SILENT.get(rule, NOT_REACHED) if shown else OTHER_VARIANT
         if catalogued.uncovered is not None:
             reason = catalogued.uncovered
         found[reason] = (*found.get(reason, ()), rule)

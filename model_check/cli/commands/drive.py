@@ -12,10 +12,11 @@ from pathlib import Path
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.probes import probes
+from kraftcheck.evidence.adapters.random_sequences import default_sequences
 from kraftcheck.evidence.adapters.recorded import Recorder, hold
 from kraftcheck.evidence.adapters.report import Report, as_json, print_report
 from kraftcheck.evidence.adapters.scripts import scripts
-from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, shrink
+from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, kind_of, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
@@ -62,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         action="append",
         metavar="NAME|FILE",
-        help="generate from this scenario only (may be repeated); default: all shipped, probes, scripts",
+        help="generate from this scenario only (may be repeated); default: all, probes, scripts, random",
     )
     source.add_argument(
         "--traces",
@@ -73,7 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_protocol_options(parser)
     parser.add_argument(
-        "--seed", type=whole_number, default=0, help="decides among equally good traces (default: 0)"
+        "--seed",
+        type=whole_number,
+        default=0,
+        help="decides among equally good traces, and the random ones (default: 0)",
     )
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="take at most N steps, the last sequence in part"
@@ -166,7 +170,9 @@ def _sequences(
     report.incomplete, report.left_out = generated.incomplete, generated.left_out
     if arguments.scenario is not None:
         return generated.sequences
-    return [*generated.sequences, *probes(protocol), *scripts(protocol)]
+    tell("making random sequences")
+    written = [*probes(protocol), *scripts(protocol)]
+    return [*generated.sequences, *written, *default_sequences(protocol, arguments.seed)]
 
 
 def _drive_all(
@@ -178,6 +184,7 @@ def _drive_all(
     *,
     keep_going: bool,
 ) -> None:
+    kinds: set[tuple[str, str]] = set()
     for number, sequence in enumerate(sequences, 1):
         tell(f"driving: {number} of {len(sequences)}")
         recorder.sequence = sequence.name
@@ -189,10 +196,13 @@ def _drive_all(
             return
         if driven.failed is None:
             continue
-        first = len(report.failed) == 1
-        if first:
+        kind = kind_of(driven.failed)
+        if kind in kinds:
+            report.shortened.append(cut(driven))
+        else:
+            kinds.add(kind)
             tell(f"looking for a shorter sequence than {sequence.name}")
-        report.shortened.append(shrink(session, driven) if first else cut(driven))
+            report.shortened.append(shrink(session, driven))
         if not keep_going:
             report.not_driven = len(sequences) - number
             return

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import cast
 
 from kraftcheck.evidence.adapters.asked import ON_DISK
-from kraftcheck.evidence.adapters.opening import Prefix, opening, prefix_of
+from kraftcheck.evidence.adapters.opening import opening, prefix_of
 from kraftcheck.evidence.adapters.prologue import Opening
 from kraftcheck.evidence.adapters.stimuli import (
     Crash,
@@ -36,10 +37,9 @@ def sequences(
     A replica whose initial state no sequence of events leads to is driven from its first start on.
     """
     path = tuple(each.option for each in taken)
-    prefix = prefix_of(scenario)
     for component, identity in enumerate(system.identities):
         found = list(_happenings(system, component, taken))
-        disk, before = _opening(system, scenario, prefix, component)
+        disk, before = _opening(system, scenario, component)
         if before is None:
             found = _from_first_start(found)
             disk = _disk_before(taken, found, component)
@@ -58,10 +58,12 @@ def sequences(
         )
 
 
-def _opening(system: KRaftSystem, scenario: KRaftScenario, prefix: Prefix | None, component: int) -> Opening:
+@lru_cache(maxsize=64)
+def _opening(system: KRaftSystem, scenario: KRaftScenario, component: int) -> Opening:
     """The first disk of a replica and the events at it before the behaviour begins: also those in the run to
     its initial leader.
     """
+    prefix = prefix_of(scenario)
     if prefix is None or system.identities[component].id in scenario.replicas.fresh:
         return opening(system, scenario, component)
     begun = opening(prefix.system, prefix.scenario, component)

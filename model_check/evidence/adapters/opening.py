@@ -7,6 +7,7 @@ leader takes part in the run that the scenario begins with.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from kraftcheck.evidence.adapters.prologue import Opening, prologue
@@ -30,6 +31,7 @@ class Prefix(NamedTuple):
     taken: tuple[Taken, ...]
 
 
+@lru_cache(maxsize=8)
 def prefix_of(scenario: KRaftScenario) -> Prefix | None:
     """The run that leads to ``replicas.initial-leader``; ``None`` where the scenario names none."""
     if scenario.replicas.initial_leader is None:

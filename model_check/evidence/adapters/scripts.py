@@ -27,6 +27,18 @@ from kraftcheck.systems.kraft.text.style import STYLE
 EPOCH = 5
 #: The events after a sequence: its effect shows in the next steps of the replica.
 AFTERWARDS = (Poll(), Poll((Timer.ELECTION, Timer.FETCH)), Poll())
+#: The replicas and disks of common.toml on which sequences may begin; a disk that has a voter set only where
+#: the version of the replica allows one.
+_STATIC_REPLICAS = (
+    "a static voter", "a static voter of five", "a static voter with a directory id, in a cluster",
+)  # fmt: skip
+_DYNAMIC_REPLICAS = (
+    "a voter", "the only voter", "a voter of two", "an observer", "an observer that joins",
+    "a voter with a new endpoint", "a static voter with a directory id, which supports version 1",
+)  # fmt: skip
+_LOGS = ("in epoch 5", "a log of epoch 1", "a log of epoch 2")
+_SNAPSHOTS = ("a snapshot alone", "a snapshot and records after it", "a snapshot and all records")
+
 #: The files for every protocol, and those for protocols that change voters as KIP-853 does.
 ALWAYS, KIP853 = ("forgetting",), ("voters", "finalizing", "snapshots", "describing")
 
@@ -38,6 +50,23 @@ def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
             yield replace(sequence, protocol=protocol)
 
 
+def beginnings(protocol: Protocol) -> tuple[tuple[Replica, Disk], ...]:
+    """Replicas and the disks on which sequences under ``protocol`` may begin, in a fixed order."""
+    pairs = [(replica, disk) for disk in (*_LOGS, *_SNAPSHOTS) for replica in _STATIC_REPLICAS]
+    if protocol.voter_changes is VoterChanges.KIP853:
+        pairs += [(replica, disk) for disk in _LOGS for replica in _DYNAMIC_REPLICAS]
+    return tuple((_replica(replica), _disk(disk)) for replica, disk in pairs)
+
+
+def _replica(name: str) -> Replica:
+    return parse_replica(_load("common")["replicas"][name], name)
+
+
+def _disk(name: str) -> Disk:
+    return short_form.parse(_load("common")["disks"][name], Disk, STYLE, name, "disk")
+
+
+@cache
 def _load(name: str) -> Mapping[str, Any]:
     place = files("kraftcheck.evidence.adapters") / "sequences" / f"{name}.toml"
     return tomllib.loads(place.read_text(encoding="utf-8"))
@@ -47,8 +76,7 @@ def _load(name: str) -> Mapping[str, Any]:
 def _sequences(name: str) -> tuple[DriveSequence, ...]:
     common, found = _load("common"), []
     for group in _load(name)["group"]:
-        identity = parse_replica(common["replicas"][group["replica"]], group["replica"])
-        disk = short_form.parse(common["disks"][group["disk"]], Disk, STYLE, group["disk"], "disk")
+        identity, disk = _replica(group["replica"]), _disk(group["disk"])
         about = replace(identity, quorum_state=QuorumState(EPOCH))
         for title, text in group["sequences"].items():
             where = f"sequences/{name}.toml, {title!r}"

@@ -5,6 +5,7 @@ shortest sequence that shows a difference.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -114,6 +115,12 @@ class Driven(Counts):
     sequence: DriveSequence
     questions: list[Question] = field(default_factory=list)
     failed: Failed | None = None
+
+
+def kind_of(failed: Failed) -> tuple[str, str]:
+    """The kind of a difference: what happened, and the field; without the ids of nodes and requests."""
+    field = re.sub(r"[0-9]+", "N", failed.differences[0].field)
+    return wire.kind_of(failed.question.event), field
 
 
 #: The correlation id that the adapter gave to each request of a process, by the reference's own.

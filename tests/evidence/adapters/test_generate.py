@@ -12,7 +12,7 @@ from kraftcheck.cli.main import main
 from kraftcheck.engine.steps import initial_states, steps
 from kraftcheck.evidence.adapters import files
 from kraftcheck.evidence.adapters.asked import Asking
-from kraftcheck.evidence.adapters.generate import LED, Generated, generate, target, witnesses
+from kraftcheck.evidence.adapters.generate import Generated, generate, target, witnesses
 from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
@@ -181,7 +181,7 @@ def test_a_trace_with_an_initial_leader_and_a_lost_disk_is_driven_from_the_first
 def test_all_rules_in_force_are_exercised(protocol: Protocol, every: int, max_states: int) -> None:
     preset = next(name for name, value in PRESETS.items() if value == protocol)
     found = generate([*shipped().values()][::every], preset, {}, 0, max_states=max_states)
-    assert set(found.left_out.values()) == {LED}
+    assert all(reason.startswith("does not go with this protocol") for reason in found.left_out.values())
     session, decided = Session(InProcess(ReferenceAdapter())), set[str]()
     for sequence in (*found.sequences, *probes(protocol), *scripts(protocol)):
         driven = session.drive(sequence)

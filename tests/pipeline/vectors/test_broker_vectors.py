@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kraftcheck.checking.coverage.outcomes import features, outcomes
 from kraftcheck.pipeline.vectors import tasks
 from kraftcheck.reference.brokers.broker import Api
 from kraftcheck.reference.brokers.effects import ForgetRequest, PartitionChanged
@@ -23,7 +24,6 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.vectors import broker_situations, form, malformed
-from kraftcheck.vectors.outcomes import features, outcomes
 from kraftcheck.vectors.vector import decode_protocol, difference, encode_protocol, of_step, tier_of
 
 

@@ -15,10 +15,10 @@ from jsonschema import Draft202012Validator
 
 from kraftcheck import spec
 from kraftcheck.checking.coverage.not_exercised import NOT_REACHED
+from kraftcheck.checking.coverage.outcomes import SEPARATOR, features
 from kraftcheck.systems import scenario
 from kraftcheck.systems.citations import in_broker_steps, in_steps
 from kraftcheck.vectors import broker_situations, candidates, files, form, messages
-from kraftcheck.vectors.outcomes import SEPARATOR, features
 from kraftcheck.vectors.schema import schema
 from kraftcheck.vectors.vector import difference
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraftcheck.checking.coverage.outcomes import features, outcomes
 from kraftcheck.cli import main as cli
 from kraftcheck.pipeline.vectors import tasks
 from kraftcheck.pipeline.vectors.cover import choose
@@ -22,7 +23,6 @@ from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.wiring import Wiring
 from kraftcheck.vectors import asked, files, form, functions, situations, vector
 from kraftcheck.vectors.candidates import Candidate
-from kraftcheck.vectors.outcomes import features, outcomes
 
 PAIRS = st.frozensets(st.sampled_from("abcdefgh"), min_size=1, max_size=5).map(
     lambda each: tuple(sorted(each))

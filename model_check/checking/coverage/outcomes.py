@@ -25,10 +25,13 @@ from kraftcheck.reference.brokers import effects as of_brokers
 from kraftcheck.reference.brokers import messages as broker_messages
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller
+from kraftcheck.reference.brokers.step import BrokerOutcome, ControllerOutcome
 from kraftcheck.reference.messages import FetchResponse, VoteRequest, VoteResponse
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
-from kraftcheck.vectors.asked import AnyOutcome, State
+
+State = Replica | Controller | Broker
+AnyOutcome = Outcome | ControllerOutcome | BrokerOutcome
 
 #: Separates the rule from the outcome in the text of a pair.
 SEPARATOR = ": "
