@@ -10,9 +10,11 @@ from itertools import pairwise
 
 from kraftcheck.reference.effects import HighWatermark, LoadSnapshot, Send, Transition, Truncate
 from kraftcheck.reference.events import Poll, Timer
+from kraftcheck.reference.messages import FetchResponse
 from kraftcheck.reference.replica import Follower, Leader, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.systems.kraft import membership
+from kraftcheck.systems.kraft.network import response_of
 from kraftcheck.systems.kraft.node import OWN_MEMBERSHIP, Execution
 
 #: The transitions by which an Unattached voter begins an election.
@@ -24,7 +26,17 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
     taken = [
         f"{effect.source}->{effect.target}" for effect in execution.effects if type(effect) is Transition
     ]
-    return tuple(dict.fromkeys((*taken, *_of_voters(before, execution), *_of_timers(taken, execution))))
+    return tuple(
+        dict.fromkeys(
+            (*taken, *_of_voters(before, execution), *_of_timers(taken, execution), *_of_answer(execution))
+        )
+    )
+
+
+def _of_answer(execution: Execution) -> Iterator[str]:
+    response = response_of(next(iter(execution.events), None))
+    if isinstance(response, FetchResponse) and any(each.epoch > response.epoch for each in response.batches):
+        yield "GoalReadLate"
 
 
 def _of_timers(taken: list[str], execution: Execution) -> Iterator[str]:
