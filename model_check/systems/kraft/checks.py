@@ -24,6 +24,7 @@ from kraftcheck.reference.effects import (
 )
 from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.log import Value
 from kraftcheck.reference.messages import (
     FetchRequest,
     VoteRequest,
@@ -70,11 +71,19 @@ def violations(
     elif after.died is not None and not is_ignored(wiring, before, event, execution):
         found.append("NoFatal")
     found += timer_checks.violations(protocol, before, event, execution, after)
+    if not _is_atomic(wiring.choice.append_size, after):
+        found.append("AppendIsAtomic")
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
     if wiring.origin is not None:
         found += voter_checks.violations(protocol, before, event, execution, after)
     return tuple(dict.fromkeys(found))
+
+
+def _is_atomic(size: int, after: Node) -> bool:
+    """Whether the records of each append, which are so many, are in one batch of the log (S-44)."""
+    counts = (sum(isinstance(each, Value) for each in batch.records) for batch in after.disk.log.batches)
+    return size == 1 or all(count % size == 0 for count in counts)
 
 
 def is_ignored(wiring: Wiring, before: Replica, event: Event | None, execution: Execution) -> bool:

@@ -34,7 +34,7 @@ _ENVIRONMENT = (
     "append", "back-off over", "request timed out", "fetch wait over", "looks for the leader", "resign",
     "shutdown", "snapshot", "describe quorum", "add voter", "remove voter", "upgrade kraft.version",
     "downgrade kraft.version", "alter quorum", "start", "crash", "wipe", "restore", "clock",
-    "move", "not reached",
+    "move", "not reached", "reads records",
 )  # fmt: skip
 _TIMERS = (
     Timer.ELECTION, Timer.FETCH, Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, Timer.VOTER_CHANGE,

@@ -120,7 +120,8 @@ def _discoveries(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
 def _inputs(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     if isinstance(replica.role, Leader):
         if (costs := wiring.price("appends")) is not None and not replica.shutting_down:
-            yield Offer("append", "", events.Append(replica.epoch, (replica.id,)), costs)
+            values = (replica.id,) * wiring.choice.append_size
+            yield Offer("append", "", events.Append(replica.epoch, values), costs)
         if (costs := wiring.price("resigns")) is not None:
             yield Offer("resign", "", events.Resign(replica.epoch), costs)
         asked_here = not wiring.admin.at or replica.id in wiring.admin.at

@@ -33,6 +33,7 @@ def reached(before: Replica, execution: Execution) -> tuple[str, ...]:
         *_of_voters(before, execution),
         *_of_helpers(before, execution),
         *_of_timers(taken, execution),
+        *_of_answer(execution),
     )
     return tuple(dict.fromkeys(found))
 
@@ -47,6 +48,12 @@ def _of_helpers(before: Replica, execution: Execution) -> Iterator[str]:
     found = answer if isinstance(answer, FetchResponse) and answer.error is ErrorCode.NONE else None
     if before.quorum_state.leader is None and found is not None and found.epoch < before.epoch:
         yield "GoalStaleHelperAsked"
+
+
+def _of_answer(execution: Execution) -> Iterator[str]:
+    response = response_of(next(iter(execution.events), None))
+    if isinstance(response, FetchResponse) and any(each.epoch > response.epoch for each in response.batches):
+        yield "GoalReadLate"
 
 
 def _of_timers(taken: list[str], execution: Execution) -> Iterator[str]:

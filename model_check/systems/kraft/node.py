@@ -29,6 +29,7 @@ from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft.clock import Clock
+from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.timers import Timers, is_due_at_once
 
 E = TypeVar("E")
@@ -53,7 +54,8 @@ class Node(Frozen):
 
     ``died`` is the reason why the process exited, if it did not exit gracefully; ``replaced`` the disk that
     was taken out last, where it may be put back in; ``clock`` that of the machine, where clocks run;
-    ``timers`` those of the process, where they expire only if they were armed.
+    ``timers`` those of the process, where they expire only if they were armed; ``unread`` an answer that it
+    has prepared, and whose records are read from the log later.
     """
 
     replica: Replica | None
@@ -62,6 +64,7 @@ class Node(Frozen):
     replaced: Disk | None = None
     clock: Clock | None = None
     timers: Timers | None = None
+    unread: InFlight | None = None
 
     def key(self, id: int) -> ReplicaKey:
         """The key of the replica with this id: the directory is that of the disk."""

@@ -160,6 +160,8 @@ class EnvironmentChoice(Table):
     timely: bool = False
     discovery: bool = False
     delayed_fetches: bool = False
+    late_reads: bool = False
+    append_size: Annotated[int, Field(ge=1, le=3)] = 1
     power_loss: bool = True
     write_back: bool = False
     boundaries: bool = True
@@ -274,6 +276,8 @@ class KRaftScenario(Scenario):
         environment, budgets = self.environment, self.budgets
         if not budgets.ticks and (environment.tick != 1 or environment.clock != "forward"):
             raise ValueError("environment.tick, clock: no clock runs without budgets.ticks")
+        if environment.append_size > 1 and not budgets.appends:
+            raise ValueError("environment.append-size: there are no budgets.appends")
         if environment.wipes_at and not budgets.wipes:
             raise ValueError("environment.wipes-at: there are no budgets.wipes to spend there")
         if environment.moves_at and not budgets.moves:

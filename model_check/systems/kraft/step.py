@@ -16,6 +16,7 @@ class Also(Enum):
     COPY_STAYS = "a copy stays in flight"
     UPDATE_VOTER_OVER = "update-voter timer over"
     RESTARTS = "exits and restarts"
+    READ_LATER = "the records are read later"
 
 
 class Crash(Frozen):

@@ -24,7 +24,7 @@ from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Removing
 from kraftcheck.reference.types import INT32
 from kraftcheck.reference.versions import refusal as refusal_of
 from kraftcheck.systems.kraft import clock as clocks
-from kraftcheck.systems.kraft import description_checks, invariants, rebuilding
+from kraftcheck.systems.kraft import description_checks, invariants, late_reads, rebuilding
 from kraftcheck.systems.kraft import history as histories
 from kraftcheck.systems.kraft.environment import Offer, offers
 from kraftcheck.systems.kraft.history import History
@@ -160,7 +160,7 @@ class KRaftSystem:
             found += [*host.crash(node), *host.move(node), *self._ticks(node, host.identity.id)]
         if node.died is None:
             found += [*host.wipe(node), *host.restore(node)]
-        return _carried_over(found, node)
+        return [*_carried_over(found, node), *late_reads.read(node)]
 
     def _ticks(self, node: Node, replica_id: int) -> Iterator[Step]:
         """Time passes at replicas that read the clock, which are the leaders; the clock may be set back."""
@@ -225,6 +225,8 @@ class KRaftSystem:
                 paid = (*costs, *(self.wiring.price("timers") or ()))
                 later = action.with_also(Also.UPDATE_VOTER_OVER)
                 found += host.steps(node, event, overdue, later, paid)
+        if self.wiring.choice.late_reads:
+            found += [other for step in found for other in late_reads.postponed(step, node)]
         if node.clock is not None or description_checks.is_asked(event):
             return [_described(host.protocol, node, event, step) for step in found]
         return found
@@ -257,13 +259,15 @@ class KRaftSystem:
         node = cast(Node, local)
         if node.replica is None:
             return local
+        forgetful, peer = self._ids(signal)
+        node = late_reads.forgotten(node, forgetful, peer, self.places[component])
+        assert node.replica is not None
         role = node.replica.role
         change = role.change if isinstance(role, Leader) else None
         if not node.replica.parked and change is None:
-            return local
-        forgetful, peer = self._ids(signal)
+            return node
         if peer not in (None, node.replica.id):
-            return local
+            return node
         return _with_abandoned_change(_with_abandoned_fetches(node, forgetful), forgetful)
 
     def _ids(self, signal: Signal) -> tuple[int, int | None]:
@@ -339,13 +343,16 @@ def _unreachable(node: Node, receiver: int, message: InFlight) -> Step:
 
 def _carried_over(steps: list[Step], node: Node) -> list[Step]:
     """``steps``, none of which loses the disk next to the machine, or its clock."""
-    if node.replaced is None and node.clock is None:
+    if node.replaced is None and node.clock is None and node.unread is None:
         return steps
     stopped = None if node.clock is None else replace(node.clock, fetches=())
     found = []
     for step in steps:
         local = cast(Node, step.outcome.local)
         kept = replace(local, replaced=local.replaced or node.replaced, clock=local.clock or stopped)
+        runs_on = local.replica is not None and step.restarted is None
+        if node.unread is not None and runs_on:
+            kept = replace(kept, unread=node.unread)
         found.append(replace(step, outcome=replace(step.outcome, local=kept)))
     return found
 
