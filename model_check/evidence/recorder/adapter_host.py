@@ -79,7 +79,8 @@ class AdapterHost:
     ) -> None:
         self._session, self._draw, self._servers = session, draw, servers
         self._clock, self._times = Clock(times), times
-        self._awaited: dict[int, tuple[int, int]] = {}
+        self._awaited: dict[int, int] = {}
+        self._unanswered: dict[int, int] = {}
         self._backing_off: dict[int, int] = {}
         self._correlations: dict[int, int] = {}
         self._fetches: set[int] = set()
@@ -117,7 +118,8 @@ class AdapterHost:
         if isinstance(stimulus, ResponseReceived):
             own = stimulus.correlation
             asked["correlationId"] = next((a for a, o in self._correlations.items() if o == own), -1)
-            if self._awaited.get(stimulus.source, (own, 0))[0] == own:
+            if self._unanswered.get(stimulus.source) == own:
+                self._unanswered.pop(stimulus.source)
                 self._awaited.pop(stimulus.source, None)
                 # The protocol does not show whether the replica takes the answer for a failure, nor, once the
                 # request has timed out, whether it has noticed that.
@@ -150,7 +152,7 @@ class AdapterHost:
         self._end_waits(now, node)
 
     def _end_waits(self, now: int, of: int | None) -> None:
-        for node, (_, until) in list(self._awaited.items()):
+        for node, until in list(self._awaited.items()):
             if until <= now and of in (None, node):
                 del self._awaited[node]
                 self.feed(RequestTimedOut(node), now)
@@ -164,7 +166,7 @@ class AdapterHost:
     def due(self) -> Iterator[int]:
         """The expiry of timers and requests, and the ends of back-offs."""
         yield from self._clock.due()
-        yield from (until for _, until in self._awaited.values())
+        yield from self._awaited.values()
         yield from self._backing_off.values()
 
     def waits(self, request: int) -> bool:
@@ -223,16 +225,17 @@ class AdapterHost:
             own = len(self._correlations)
             self._correlations[-1 if effect.correlation is None else effect.correlation] = own
             until = now + connection_span(self._times, awaiting=True).low
-            self._awaited[effect.to] = own, until
+            self._awaited[effect.to], self._unanswered[effect.to] = until, own
             self._backing_off.pop(effect.to, None)
             effect = replace(effect, correlation=own)
         elif isinstance(effect, Reply):
             self._fetches.discard(-1 if effect.correlation is None else effect.correlation)
         elif isinstance(effect, ForgetRequests):
-            forgotten = [*self._awaited, *self._backing_off] if effect.node is None else [effect.node]
-            for node in forgotten:
-                self._awaited.pop(node, None)
-                self._backing_off.pop(node, None)
+            for waits in (self._awaited, self._unanswered, self._backing_off):
+                if effect.node is None:
+                    waits.clear()
+                else:
+                    waits.pop(effect.node, None)
         elif isinstance(effect, Stop):
             self.stopped = True
         if isinstance(effect, Send | Reply):

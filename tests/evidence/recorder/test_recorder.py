@@ -14,6 +14,9 @@ from kraftcheck.evidence.recorder.running import Compared
 from kraftcheck.evidence.recorder.schedule import Choice, Cluster, Schedule, dumps, load, record
 from kraftcheck.evidence.recorder.shrinking import shrink
 from kraftcheck.evidence.recorder.writing import files_of
+from kraftcheck.evidence.recordings.properties.judge import judge
+from kraftcheck.evidence.recordings.recording import recording_of
+from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.support.errors import InputError
 from tests.evidence.adapters.in_process import InProcess
 from tests.evidence.recordings.small_recording import agrees
@@ -119,3 +122,17 @@ def test_an_adapter_that_does_not_show_enough_is_refused() -> None:
     session = Session(InProcess(Silent()))
     with pytest.raises(InputError, match=r"capabilities\.state: state, leader"):
         require_whole(session)
+
+
+@pytest.mark.slow
+def test_a_voter_that_restarts_with_a_snapshot_and_the_records_below_it_violates_nothing() -> None:
+    choices = (
+        *(Choice(20 * node, "start", node) for node in (1, 2, 3)),
+        *(Choice(at, "append", count=2) for at in (2_600, 2_900, 3_400, 3_600)),
+        *(Choice(3_000, "snapshot", node, power=False) for node in (1, 2, 3)),
+        *(Choice(3_050 + node, "kill", node, power=False) for node in (2, 3)),
+        *(Choice(3_100 + node, "start", node) for node in (2, 3)),
+    )
+    lines = record(Schedule("kept", 3, 4_000, Cluster(), choices))
+    assert any(line["ev"] == "start" and line["s"].get("snapshot") and line["logBatches"] for line in lines)
+    assert not [each for each in judge(recording_of(lines), KAFKA).findings if not each.hazard]

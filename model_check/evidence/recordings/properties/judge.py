@@ -128,12 +128,17 @@ def _started(run: Run, node: int, line: lines.StartLine, replica: Replica | None
 
 
 def _log_found(step: Step, line: lines.StartLine) -> Link:
+    """The log on the disk. Records below the newest snapshot may still be there; if the log does not begin at
+    0, the snapshot stands for them.
+    """
     forest = step.run.logs.forest
-    log = forest.root
-    if line.state.snapshot is not None:
-        end, epoch = line.state.snapshot
-        log = forest.find(end, epoch) or forest.unseen(end, epoch)
-    for _, last, epoch, _, _ in line.log_batches:
+    log, begin = forest.root, 0
+    if line.state.snapshot is not None and line.state.log_start:
+        begin, epoch = line.state.snapshot
+        log = forest.find(begin, epoch) or forest.unseen(begin, epoch)
+    for base, last, epoch, _, _ in line.log_batches:
+        if base < begin:
+            continue
         link = next((each for each in log.after if (each.end, each.epoch) == (last + 1, epoch)), None)
         log = forest.unseen(last + 1, epoch) if link is None else link
     return log
