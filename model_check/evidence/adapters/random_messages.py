@@ -65,9 +65,14 @@ class Peers:
         self.voters = tuple(id for id in identity.bootstrap_voters.ids if id != identity.id)
         self.nodes = (*self.voters, *(id for id in _OTHERS if id not in self.voters))
         self._leaders: dict[int, int] = {}
+        self.committed = 0
 
     def knows(self, replica: Replica) -> None:
-        """Note the leader that ``replica`` knows."""
+        """Note the leader that ``replica`` knows, and all that it has ever known to be committed.
+
+        No correct leader diverges below that, and Kafka's log remembers it over changes of the role.
+        """
+        self.committed = max(self.committed, replica.high_watermark or 0)
         if replica.quorum_state.leader is not None:
             self._leaders.setdefault(replica.epoch, replica.quorum_state.leader)
 
@@ -285,7 +290,7 @@ def _fetched(peers: Peers, replica: Replica, source: int, asked: FetchRequest) -
         )  # fmt: skip
     found = FetchResponse(asked.epoch, leader, leader_endpoints=peers.endpoints(leader))
     kind = peers.random.random()
-    end, committed = asked.offset, replica.high_watermark or 0
+    end, committed = asked.offset, peers.committed
     if kind < 0.2 and end > committed:
         offset = peers.one_of(_boundaries(replica.log, committed))
         return replace(found, diverging=EpochEnd(_epoch_before(replica.log, offset), offset))
