@@ -22,6 +22,7 @@ from kraftcheck.evidence.quorum.chosen import obstacle
 from kraftcheck.evidence.quorum.replay import behaviour
 from kraftcheck.evidence.recordings.wire_codec import uuid
 from kraftcheck.reference.effects import Fatal
+from kraftcheck.reference.events import Poll
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable
 from kraftcheck.systems.kraft.scenario import of_replicas
@@ -77,7 +78,8 @@ def source(trace: Trace) -> str:
 
 
 def _file(trace: Trace, judge: Judge, noted: Sequence[Happening]) -> str:
-    if not noted or not fits(judge, noted[-1].question):
+    events = [each.question for each in noted if not isinstance(each.question.event, Poll)]
+    if not events or not fits(judge, events[-1]):
         raise NotWritable(f"its last event is none that the assertion of {trace.property} is about")
     if trace.property == NO_FATAL and not _dies(noted[-1]):
         raise NotWritable("the process that exits does not do so in the last event")

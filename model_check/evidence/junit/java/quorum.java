@@ -123,7 +123,21 @@
         }
 
         private MockLog newLog() {
-            return new MockLog(PARTITION, Uuid.METADATA_TOPIC_ID, new LogContext("[replica " + id + "] "));
+            return new MockLog(PARTITION, Uuid.METADATA_TOPIC_ID, new LogContext("[replica " + id + "] ")) {
+                /** All batches that there are; the mock returns two of them at most. */
+                @Override
+                public LogFetchInfo read(long startOffset, Isolation isolation, int maxTotalBatchBytes) {
+                    LogFetchInfo first = super.read(startOffset, isolation, maxTotalBatchBytes);
+                    if (first.records.sizeInBytes() == 0) return first;
+                    LogOffsetMetadata end = isolation == Isolation.COMMITTED ? highWatermark() : endOffset();
+                    ByteBuffer buffer = ByteBuffer.allocate(4096);
+                    for (LogBatch batch : readBatches(startOffset, OptionalLong.of(end.offset()))) {
+                        buffer = batch.writeTo(buffer);
+                    }
+                    buffer.flip();
+                    return new LogFetchInfo(MemoryRecords.readableRecords(buffer), first.startOffsetMetadata);
+                }
+            };
         }
 
         /** The disk is lost; an empty one takes its place. */
