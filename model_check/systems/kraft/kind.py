@@ -77,7 +77,7 @@ class Replicas(Kind):
         "leader-has-updated", "loads",
         "epoch-start", "granting-voters", "progress", "pending", "contacts", "resign-requested", "observers",
         "voter-change", "reported-entries", "alterations", "unacknowledged", "preferred-successors",
-        "awaiting", "backing-off", "parked", "shutting-down", "clock",
+        "awaiting", "backing-off", "parked", "shutting-down", "clock", "timers",
     )  # fmt: skip
     words = Words(
         legend=words.LEGEND,

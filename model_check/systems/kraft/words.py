@@ -74,6 +74,10 @@ def node_fields(node: Node) -> Mapping[str, str]:
     found["flushed"] = str(node.disk.flushed)
     if node.clock is not None:
         found["clock"] = str(node.clock.now)
+    if node.timers is not None:
+        shown = [each.value for each in node.timers.running]
+        shown += [f"{each.value} (expired)" for each in node.timers.expired]
+        found["timers"] = ", ".join(shown) or NOTHING
     return found
 
 
