@@ -11,7 +11,7 @@
     /** By offset the record that was committed first, and what was committed in its place later. */
     private final NavigableMap<Long, Entry> committed = new TreeMap<>();
     private final Set<String> conflicts = new TreeSet<>();
-    /** The epoch of the leader that has committed last, and the voters by which it did so. */
+    /** The epoch of the leader that has committed last, and the newest voters in its log then. */
     private int committedEpoch = 0;
     private Set<ReplicaKey> committingVoters = Set.of();
 
@@ -28,7 +28,7 @@
         });
         if (replica.client.quorum().isLeader() && highWatermark > before) {
             committedEpoch = replica.client.quorum().epoch();
-            committingVoters = replica.voters().voterKeys();
+            committingVoters = votersIn(replica.log).orElse(replica.voters()).voterKeys();
         }
     }
 
