@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import replace
@@ -132,7 +132,7 @@ def request(peers: Peers, replica: Replica) -> tuple[int, Request]:
     source, found = made(peers, replica)
     if peers.identity.cluster_id is not None and hasattr(found, "cluster_id"):
         named = "another-cluster" if peers.chance(0.01) else peers.identity.cluster_id
-        found = cast(Request, replace(found, cluster_id=named))
+        found = replace(found, cluster_id=named)
     return source, found
 
 
@@ -301,8 +301,7 @@ def _fetched(peers: Peers, replica: Replica, source: int, asked: FetchRequest) -
     known = batches[-1].end_offset if batches else end
     ends = [*_boundaries(replica.log, committed), *(batch.end_offset for batch in batches)]
     watermark = peers.one_of([each for each in ends if each <= known] or [known])
-    watermark = watermark if peers.chance(0.8) else None
-    return replace(found, batches=batches, high_watermark=watermark)
+    return replace(found, batches=batches, high_watermark=watermark if peers.chance(0.8) else None)
 
 
 def _boundaries(log: Log, committed: int) -> list[int]:

@@ -63,7 +63,8 @@ def _replica(name: str) -> Replica:
 
 
 def _disk(name: str) -> Disk:
-    return short_form.parse(_load("common")["disks"][name], Disk, STYLE, name, "disk")
+    found: Disk = short_form.parse(_load("common")["disks"][name], Disk, STYLE, name, "disk")
+    return found
 
 
 @cache
