@@ -126,7 +126,7 @@ def _own_end_offset(work: Work) -> int | None:
     assert isinstance(role, Leader)
     known = (*role.progress, *role.observers)
     own = next((entry for entry in known if entry.id == work.replica.id), None)
-    return work.replica.log.end_offset if own is None else own.end_offset
+    return None if own is not None and own.end_offset is None else work.replica.log.end_offset
 
 
 def _with_times(work: Work, before: Progress, moved: Progress, now: int) -> Progress:

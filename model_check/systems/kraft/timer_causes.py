@@ -36,6 +36,7 @@ from kraftcheck.reference.protocol import (
     ProspectiveLeader,
     ProspectiveTimer,
     Protocol,
+    StateMachine,
     ZombieLeader,
 )
 from kraftcheck.reference.replica import (
@@ -155,7 +156,10 @@ def _election_time(case: Case, entered: Transition, within_epoch: bool) -> Durat
     if entered.target == "Unattached":
         if not case.after.is_voter and not within_epoch:
             return Duration.FOREVER
-        if entered.source in ("Candidate", "Resigned", "Unattached") and not within_epoch:
+        waiting = {"Candidate", "Unattached"}
+        if case.protocol.state_machine is StateMachine.KIP996:
+            waiting.add("Resigned")
+        if entered.source in waiting and not within_epoch:
             return Duration.REMAINING
         keeps = case.protocol.prospective_timer is ProspectiveTimer.REMAINING
         rejected = within_epoch and _is_rejection(case)
