@@ -22,9 +22,19 @@ MODULES = Modules()
 CONFIGURATIONS = {name: MODULES.configuration(name) for name in MODULES.names()}
 OF_BROKERS = tuple(n for n, each in CONFIGURATIONS.items() if each.root.startswith(BROKERS_MODULE))
 OF_REPLICAS = tuple(name for name in CONFIGURATIONS if name not in OF_BROKERS)
-#: Judged by the checker, and not by the modules: they have no fetches in purgatory, no endpoints,
-#: and no legacy brokers.
-WITHOUT_COUNTERPART = {"ResignedKeepsNobodyWaiting", "LeaderEndpointsAreKnown", "LegacyBrokerAlwaysActive"}
+#: Judged by the checker, and not by the modules: they have no fetches in purgatory, no endpoints, no legacy
+#: brokers, no timers that start, and one record in each append.
+WITHOUT_COUNTERPART = {
+    "ResignedKeepsNobodyWaiting",
+    "LeaderEndpointsAreKnown",
+    "LegacyBrokerAlwaysActive",
+    "TimersStartForCause",
+    "TimersRunTheirTime",
+    "ElectionsWaitForTimers",
+    "WaitsAreTimed",
+    "ExpiriesAreHandled",
+    "AppendIsAtomic",
+}
 #: The properties of voter changes that the modules judge.
 OF_CHANGES = {
     "OneVoterChangeAtATime",

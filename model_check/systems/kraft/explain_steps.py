@@ -265,6 +265,16 @@ _CHANGE = (
 #: that does not run.
 SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     "QuorumStateIsAtomic": _torn_quorum_state,
+    "AppendIsAtomic": "A batch in the log of replica {id} has a part of an append without the rest.",
+    "TimersStartForCause": (
+        "Replica {id} starts a timer without a cause for it, or does not start one although it has a cause."
+    ),
+    "TimersRunTheirTime": "Replica {id} starts a timer with another duration than that of the timer.",
+    "ElectionsWaitForTimers": (
+        "Replica {id} begins an election although no timer of it has expired and nobody has asked it to."
+    ),
+    "WaitsAreTimed": "Replica {id} waits for something, and no timer ends the wait.",
+    "ExpiriesAreHandled": "A timer of replica {id} has expired, and the replica goes on as if it had not.",
     "NoFatal": "The process of replica {id} exits: {case.node.end}.",
     "ReturningReplicaDeposesNobody": _DISTURBED,
     "RemovedVoterDisturbsNobody": _DISTURBED,

@@ -131,7 +131,7 @@ ADDED = {
     ],
     "budgets": [("faults = 1", "11: budgets.faults: is not a known key; known are appends, ")],
     "protocol": [
-        ("preset = 'KIP-996'", "11: protocol.preset: should be 'kafka', 'kip996'"),
+        ("preset = 'KIP-996'", "11: protocol.preset: should be 'kafka', 'kafka-3.9', "),
         ("set = { state-machin = 'pre996' }", "no switch 'state-machin'; did you mean 'state-machine'"),
         ("set = { follower-pre-vote = 'on' }", "10: protocol: switch 'follower-pre-vote' has no value 'on'"),
         ("set = { check-quorum = 'yes' }", "switch 'check-quorum' takes true or false, not 'yes'"),

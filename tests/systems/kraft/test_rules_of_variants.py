@@ -33,8 +33,8 @@ def fired_in(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> dict[Protoc
     fired: dict[Protocol, set[str]] = {}
     poll_on = Host._poll_on
 
-    def noting(host: Host, *arguments: Any) -> Execution:
-        execution = poll_on(host, *arguments)
+    def noting(host: Host, *arguments: Any, **named: Any) -> Execution:
+        execution = poll_on(host, *arguments, **named)
         fired.setdefault(host.protocol, set()).update(execution.rules)
         return execution
 
