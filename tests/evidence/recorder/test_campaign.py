@@ -114,6 +114,7 @@ def test_ctrl_c_ends_a_campaign_and_its_adapters(tmp_path: Path) -> None:
         [sys.executable, "-m", "kraftcheck", "record", *words, "-o", str(tmp_path / "runs")],
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     end = time.monotonic() + 240
     while not list(tmp_path.glob("runs/run-*")) and time.monotonic() < end:
