@@ -57,7 +57,8 @@ def ending() -> Iterator[Ending]:
     previous = sys.unraisablehook
 
     def report(problem: sys.UnraisableHookArgs) -> None:
-        if issubclass(problem.exc_type, KeyboardInterrupt):
+        # In the conversion of an argument, ctypes makes an ArgumentError of it, with its name in the text.
+        if KeyboardInterrupt.__name__ in f"{problem.exc_type} {problem.exc_value}":
             handler.dropped()
         elif not handler.seen:  # An interrupted object cannot always be deleted.
             previous(problem)

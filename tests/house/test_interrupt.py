@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -102,10 +104,24 @@ def test_an_ignored_signal_stays_ignored(number: signal.Signals) -> None:
         signal.signal(number, before)
 
 
-def test_an_interrupt_that_python_drops_comes_again() -> None:
+def _in_an_argument() -> None:
+    """As in a call of Z3: ctypes makes an exception of its own of what ``from_param`` raises."""
+
+    class Argument:
+        @classmethod
+        def from_param(cls, value: object) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    call = ctypes.CFUNCTYPE(None)(lambda: None)
+    call.argtypes = [Argument]  # type: ignore[list-item]
+    call(None)
+
+
+@pytest.mark.parametrize("interrupt", [lambda: signal.raise_signal(signal.SIGINT), _in_an_argument])
+def test_an_interrupt_that_python_drops_comes_again(interrupt: Callable[[], None]) -> None:
     class Deleted:
         def __del__(self) -> None:
-            signal.raise_signal(signal.SIGINT)
+            interrupt()
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
