@@ -61,6 +61,8 @@ def _batch_violations(
     elif _is_of_voters(batch):
         if not _is_as_asked(before, batches, batch, event) or _names_twice(protocol, batch):
             yield "VoterChangeIsAsAsked"
+        if _joins_after_removal(before, batches, batch):
+            yield "RemovedVoterStaysRemoved"
     elif not assignments.is_in(batch):
         return
     if not _entrants_are_ready(before, batches, batch, event):
@@ -184,6 +186,19 @@ def _names_twice(protocol: Protocol, change: Batch) -> bool:
     if protocol.voter_keys is VoterKeys.COMPOSITE:
         return any(len(set(voters.keys)) < len(voters) for voters in sets)
     return any(len(set(voters.ids)) < len(voters) for voters in sets)
+
+
+def _joins_after_removal(before: Replica, batches: list[Batch], change: Batch) -> bool:
+    """P-16: whether ``change`` adds a replica at its own request that an earlier voter set had."""
+    adding = before.role.change if isinstance(before.role, Leader) else None
+    if not isinstance(adding, AddingVoter) or adding.source != adding.voter.key.id:
+        return False
+    history = _history(before, batches)
+    known = {key for _, voters, _ in (*history, (0, before.bootstrap_voters, 0)) for key in voters.keys}
+    _, old, _ = history[-1]
+    return any(adding.voter.key in membership.added(old, new) for new in membership.sets_in(change)) and (
+        adding.voter.key in known
+    )
 
 
 def _is_update(event: Event | None) -> bool:

@@ -330,6 +330,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     "VoterChangeIsAnswered": _unanswered,
     "VoterChangeIsAsAsked": _CHANGE,
     "AddedVoterIsReady": _CHANGE,
+    "RemovedVoterStaysRemoved": _CHANGE,
     "WipedReplicaIsAnother": _another,
     "AcknowledgedAppendIsCommitted": (
         "Leader {id} promises another offset for an append than that at which it is in its log."
