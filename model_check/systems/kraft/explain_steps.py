@@ -319,6 +319,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     ),
     "CheckQuorumNeedsMajority": _too_few_heard,
     "ResignedKeepsNobodyWaiting": _kept_waiting,
+    "ResignationIsHeeded": "Replica {id} has a reason to resign, has polled, and still leads.",
     "LeaderEndpointsAreKnown": _leader_endpoints,
     "SnapshotIsCommittedPrefix": _snapshot,
     "OneVoterChangeAtATime": _VOTERS_OF_THE_LOG,
