@@ -15,7 +15,7 @@ from kraftcheck.reference.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from kraftcheck.reference.protocol import VoterKeys
+from kraftcheck.reference.protocol import AutomaticRejoin, VoterKeys
 from kraftcheck.reference.replica import AddingVoter, Leader
 from kraftcheck.reference.voters import ReplicaKey, Voter
 from kraftcheck.reference.work import Work
@@ -60,7 +60,21 @@ def _request_error(work: Work, request: AddRaftVoterRequest) -> ErrorCode:
     if is_taken(work, request.voter):
         work.by("ADD-7", "VSET-3")
         return ErrorCode.DUPLICATE_VOTER
+    if _has_been_removed(work, request):
+        work.by("ADD-16")
+        return ErrorCode.DUPLICATE_VOTER
     return ErrorCode.NONE
+
+
+def _has_been_removed(work: Work, request: AddRaftVoterRequest) -> bool:
+    """Whether the voter adds itself after it was removed, and may not; as far as the log goes back.
+
+    A replica that adds itself does not ask to be answered when that has committed (KIP-1186).
+    """
+    if work.protocol.automatic_rejoin is AutomaticRejoin.ACCEPTED or request.ack_when_committed:
+        return False
+    before = (work.replica.bootstrap_voters, *(voters for _, voters in work.replica.log.voter_sets))
+    return any(request.voter in voters.keys for voters in before)
 
 
 def is_taken(work: Work, key: ReplicaKey) -> bool:

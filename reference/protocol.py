@@ -183,6 +183,13 @@ class VoterKeys(Enum):
     COMPOSITE = "composite"
 
 
+class AutomaticRejoin(Enum):
+    """Whether a leader accepts a replica that adds itself although its log has it as a voter before."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+
+
 class Discovery(Enum):
     """How a replica without a leader looks for it: by Fetch, or by FindQuorum (KIP-595)."""
 
@@ -254,6 +261,7 @@ class Protocol(Frozen):
     quorum_description: QuorumDescription = QuorumDescription.KAFKA
     voter_changes: VoterChanges = VoterChanges.KIP853
     voter_keys: VoterKeys = VoterKeys.UNIQUE_ID
+    automatic_rejoin: AutomaticRejoin = AutomaticRejoin.ACCEPTED
     discovery: Discovery = Discovery.FETCH
     divergence_answer: DivergenceAnswer = DivergenceAnswer.DIVERGING_EPOCH
     hand_over: HandOver = HandOver.PREFERRED_LIST

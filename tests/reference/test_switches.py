@@ -71,6 +71,10 @@ CASES = [
          "answer error=UNSUPPORTED_VERSION", "nothing"),
     Case("voter-keys", "composite", KEYED, "add-raft-voter-request from=-1 voter=3/X",
          "answer error=DUPLICATE_VOTER", "send to 3: api-versions-request"),
+    Case("automatic-rejoin", "refused", "leader id=1/A voters=1/A,2/B kraft=1 epoch=5 log=2@2,1@5 hw=3",
+         "remove-raft-voter-request from=-1 voter=2/B | poll | "
+         "add-raft-voter-request from=2 voter=2/B ack-when-appended",
+         "send to 2: api-versions-request", "answer error=DUPLICATE_VOTER"),
     Case("discovery", "findquorum", "unattached id=1 voters=2,3 epoch=5", "poll discovery=2",
          "send to 2: fetch-request", "send to 2: find-quorum-request"),
     Case("divergence-answer", "offset-out-of-range", LEADER, "fetch-request from=2 offset=4 last-epoch=4",

@@ -61,6 +61,8 @@ def _batch_violations(
     elif _is_of_voters(batch):
         if not _is_as_asked(before, batches, batch, event) or _names_twice(protocol, batch):
             yield "VoterChangeIsAsAsked"
+        if _joins_after_removal(before, batches, batch):
+            yield "RemovedVoterStaysRemoved"
     elif not assignments.is_in(batch):
         return
     if not _entrants_are_ready(before, batches, batch, event):
@@ -186,6 +188,19 @@ def _names_twice(protocol: Protocol, change: Batch) -> bool:
     return any(len(set(voters.ids)) < len(voters) for voters in sets)
 
 
+def _joins_after_removal(before: Replica, batches: list[Batch], change: Batch) -> bool:
+    """P-16: whether ``change`` adds a replica at its own request that an earlier voter set had."""
+    adding = before.role.change if isinstance(before.role, Leader) else None
+    if not isinstance(adding, AddingVoter) or adding.source != adding.voter.key.id:
+        return False
+    history = _history(before, batches)
+    known = {key for _, voters, _ in (*history, (0, before.bootstrap_voters, 0)) for key in voters.keys}
+    _, old, _ = history[-1]
+    return any(adding.voter.key in membership.added(old, new) for new in membership.sets_in(change)) and (
+        adding.voter.key in known
+    )
+
+
 def _is_update(event: Event | None) -> bool:
     """Whether a voter describes itself, possibly as the log describes it already."""
     return isinstance(request_of(event), messages.UpdateRaftVoterRequest)
@@ -223,8 +238,17 @@ def _supports(voter: Voter, version: int) -> bool:
 
 
 def _accepted_violations(event: Append, offset: int, execution: Execution) -> Iterator[str]:
-    """S-37: success is reported when the high watermark passes the offset that the client was given."""
+    """S-37: success is reported when the high watermark passes the offset that the client was given.
+
+    Records that linger are at the end of the queue, behind everything that was there before.
+    """
     batches = execution.appended
+    role = execution.replica.role
+    if not batches and isinstance(role, Leader):
+        queued = [record for records in role.pending for record in records]
+        end = execution.replica.log.end_offset + len(queued)
+        if offset != end - 1 or queued[-1:] != [Value(event.values[-1])]:
+            yield "AcknowledgedAppendIsCommitted"
     last = next((batch for batch in batches if batch.base_offset <= offset < batch.end_offset), None)
     if batches and (last is None or last.records[offset - last.base_offset] != Value(event.values[-1])):
         yield "AcknowledgedAppendIsCommitted"
@@ -244,7 +268,7 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
             execution.replica, sent.request
         ):
             yield "VoterChangeIsAsAsked"
-    if _is_updated_unasked(before, event, execution.replica):
+    if _is_updated_unasked(before, event, execution.replica) or _adds_another(event, execution.replica):
         yield "VoterChangeIsAsAsked"
     request = request_of(event)
     after = execution.replica.role
@@ -260,6 +284,16 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
         noted = {entry for entry in noted if entry.key.id != request.voter.id} | {reported_entry(request)}
     if appended != (accepted and version >= 1) or set(after.reported) != noted:
         yield "VoterChangeIsAsAsked"
+
+
+def _adds_another(event: Event | None, after: Replica) -> bool:
+    """Whether a leader that has accepted an addition remembers another entry than the request names."""
+    request = request_of(event)
+    change = after.role.change if isinstance(after.role, Leader) else None
+    if not isinstance(request, messages.AddRaftVoterRequest) or not isinstance(change, AddingVoter):
+        return False
+    asked = change.voter.key == request.voter and change.offset is None
+    return asked and change.voter.endpoints != request.endpoints
 
 
 def _is_updated_unasked(before: Replica, event: Event | None, after: Replica) -> bool:

@@ -207,6 +207,8 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
         yield "ResignedLeavesItsEpoch"
     if isinstance(role, Candidate) and replica.quorum_state.leader is not None:
         yield "TransitionsLegal"
+    if isinstance(role, Leader) and (role.resign_requested or replica.shutting_down):
+        yield "ResignationIsHeeded"
     epochs = [batch.epoch for batch in replica.log.batches]
     if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
         yield "LogEpochsMonotone"

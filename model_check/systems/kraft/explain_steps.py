@@ -319,6 +319,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     ),
     "CheckQuorumNeedsMajority": _too_few_heard,
     "ResignedKeepsNobodyWaiting": _kept_waiting,
+    "ResignationIsHeeded": "Replica {id} has a reason to resign, has polled, and still leads.",
     "LeaderEndpointsAreKnown": _leader_endpoints,
     "SnapshotIsCommittedPrefix": _snapshot,
     "OneVoterChangeAtATime": _VOTERS_OF_THE_LOG,
@@ -330,6 +331,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     "VoterChangeIsAnswered": _unanswered,
     "VoterChangeIsAsAsked": _CHANGE,
     "AddedVoterIsReady": _CHANGE,
+    "RemovedVoterStaysRemoved": _CHANGE,
     "WipedReplicaIsAnother": _another,
     "AcknowledgedAppendIsCommitted": (
         "Leader {id} promises another offset for an append than that at which it is in its log."

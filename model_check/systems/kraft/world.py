@@ -320,11 +320,23 @@ def happen(world: World, execution: Execution) -> list[CrashPoint]:
         if together > 1:
             points += _among(world, execution, done, together)
         for effect in whole[done : done + together]:
+            if isinstance(effect, effects.LoadSnapshot):
+                points.append(_half_loaded(world, execution, done, effect))
             world.happen(effect)
         done += together
         if is_boundary(whole[done - 1]):
             points.append(CrashPoint(world.left(), execution, done))
     return points
+
+
+def _half_loaded(world: World, execution: Execution, done: int, effect: effects.LoadSnapshot) -> CrashPoint:
+    """A crash when the snapshot is in its place and the log that it replaces has not been truncated.
+
+    Source: KafkaRaftLog.createLog, which truncates the log at the next start.
+    """
+    other = world.copy()
+    other.disk = disks.apply(other.disk, effects.StoreSnapshot(effect.snapshot))
+    return CrashPoint(other.left(), execution, done)
 
 
 def _sent_together(whole: tuple[object, ...], first: int) -> int:
