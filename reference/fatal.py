@@ -81,6 +81,10 @@ class FatalReason(Reason):
     ALREADY_FOLLOWS = "already-follows", "already follows with as many endpoints"
     OBSERVER_STARTS_ELECTION = "observer-starts-election", "an observer cannot start an election"
     OBSERVER_BECOMES_CANDIDATE = "observer-becomes-candidate", "an observer cannot become Candidate"
+    LEADER_WITHOUT_VOTER_SET = (
+        "leader-without-voter-set",
+        "a new leader knows no voter set of its log, though kraft.version asks for one",
+    )
     OBSERVER_BECOMES_LEADER = "observer-becomes-leader", "an observer cannot become Leader"
     CANNOT_BECOME = "cannot-become", "cannot become {target} from {source}"
     NOT_LEADER_RESIGNS = "not-leader-resigns", "only a leader resigns, not {source}"

@@ -140,7 +140,8 @@ class Log(Frozen):
     or not. They are more than the other fields say: of what a snapshot stands for, a process that has read
     the records knows where they were, and one that has loaded the snapshot does not. A process that reads
     control records once per offset has read them up to ``read_to`` before the log was truncated; 0: no
-    further than the log goes.
+    further than the log goes. ``voters_forgotten``: the process has lost the voter sets before those of
+    ``voter_sets``, that of the bootstrap checkpoint included.
 
     Records before ``start_offset`` have been deleted: a snapshot stands for them. ``snapshots`` are those
     that are kept, the newest last; the bootstrap checkpoint 0-0 is none of them.
@@ -154,6 +155,7 @@ class Log(Frozen):
     snapshots: InSequence[Snapshot] = ()
     assignments: InSequence[tuple[ControlOffset, VoterAssignment]] = ()
     read_to: EndOffset = 0
+    voters_forgotten: bool = False
 
     @property
     def end_offset(self) -> int:
@@ -181,7 +183,8 @@ def log_of(batches: tuple[Batch, ...], start_offset: int = 0, snapshots: tuple[S
         raise ValueError(f"the snapshots must end at ascending offsets from {start_offset} on, found {ends}")
     log = Log(start_offset=start_offset, snapshots=snapshots)
     if snapshots:
-        log = _with_control_records(log, snapshots[-1])
+        # The records that the newest snapshot stands for are not read.
+        log = replace(_with_control_records(log, snapshots[-1]), read_to=ends[-1])
     for batch in batches:
         if not batch.records:
             raise ValueError(f"the batch at offset {batch.base_offset} has no record")
@@ -192,7 +195,7 @@ def log_of(batches: tuple[Batch, ...], start_offset: int = 0, snapshots: tuple[S
                 f"the batch at offset {batch.base_offset} has a smaller epoch than the one before"
             )
         log = append(log, batch)
-    return log
+    return replace(log, read_to=0)
 
 
 def has_control_effect(batch: Batch) -> bool:
@@ -227,11 +230,19 @@ def append(log: Log, batch: Batch) -> Log:
         elif isinstance(record, VoterAssignment):
             assignments = (*assignments, (offset, record))
     batches = (*log.batches, batch)
-    if not log.snapshots and not assignments and not log.read_to:
+    if not log.snapshots and not assignments and not log.read_to and not log.voters_forgotten:
         return Log(batches, starts, voter_sets, kraft_versions)
     read_to = log.read_to if batch.end_offset < log.read_to else 0
     return Log(
-        batches, starts, voter_sets, kraft_versions, log.start_offset, log.snapshots, assignments, read_to
+        batches,
+        starts,
+        voter_sets,
+        kraft_versions,
+        log.start_offset,
+        log.snapshots,
+        assignments,
+        read_to,
+        log.voters_forgotten,
     )
 
 
@@ -266,6 +277,7 @@ def truncate(log: Log, offset: int, *, read_again: bool = True) -> Log:
         log.snapshots,
         tuple(entry for entry in log.assignments if entry[0] < offset),
         0 if read_again else _read_beyond(log, offset),
+        log.voters_forgotten,
     )
 
 
@@ -282,13 +294,28 @@ def _with_control_records(log: Log, snapshot: Snapshot) -> Log:
     """``log`` knowing nothing of voter sets and kraft.version but what ``snapshot`` says."""
     last = snapshot.id.end_offset - 1
     voter_sets = () if snapshot.voters is None else ((last, snapshot.voters),)
-    return replace(log, voter_sets=voter_sets, kraft_versions=((last, snapshot.kraft_version),))
+    return replace(
+        log,
+        voter_sets=voter_sets,
+        kraft_versions=((last, snapshot.kraft_version),),
+        voters_forgotten=snapshot.voters is None and snapshot.kraft_version >= 1,
+    )
 
 
 def with_snapshot(log: Log, snapshot: Snapshot) -> Log:
     """``log`` with one snapshot more, which may be older than others."""
     ordered = sorted((*log.snapshots, snapshot), key=lambda one: one.id.position)
     return replace(log, snapshots=tuple(ordered))
+
+
+def forget_before(log: Log, offset: int) -> Log:
+    """``log`` without the voter sets before ``offset`` if one begins there. That one counts as the last
+    that is needed, although no record before ``offset`` has it (TreeMapLogHistory.truncateOldEntries).
+    """
+    if all(at != offset for at, _ in log.voter_sets):
+        return log
+    kept = tuple(entry for entry in log.voter_sets if entry[0] >= offset)
+    return replace(log, voter_sets=kept, voters_forgotten=True)
 
 
 def delete_before(log: Log, offset: int) -> Log:
@@ -336,6 +363,7 @@ def loaded(log: Log, snapshot: Snapshot, *, read_again: bool) -> Log:
         voter_sets=log.voter_sets,
         kraft_versions=log.kraft_versions,
         read_to=_read_beyond(log, end),
+        voters_forgotten=log.voters_forgotten,
     )
 
 

@@ -93,6 +93,15 @@ class ControlRecords(Enum):
     READ_AGAIN = "read-again"
 
 
+class HistoryTrim(Enum):
+    """Which voter sets count as those up to a snapshot, of which only the last is kept: also one that begins
+    at its end, or only those before.
+    """
+
+    THROUGH_END = "through-end"
+    BEFORE_END = "before-end"
+
+
 class VoteMemory(Enum):
     """Whether a replica keeps its vote when it learns the leader of that epoch, or only until then."""
 
@@ -251,6 +260,7 @@ class Protocol(Frozen):
     vote_memory: VoteMemory = VoteMemory.KEPT
     only_voter_restart: OnlyVoterRestart = OnlyVoterRestart.LEADS
     control_records: ControlRecords = ControlRecords.ONCE
+    history_trim: HistoryTrim = HistoryTrim.THROUGH_END
     fetch_snapshot_error: FetchSnapshotError = FetchSnapshotError.BACKS_OFF
     snapshot_boundary: SnapshotBoundary = SnapshotBoundary.BATCH
     fetch_high_watermark: FetchHighWatermark = FetchHighWatermark.REPORTED
@@ -316,6 +326,7 @@ KIP996 = Protocol(
     begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
     control_records=ControlRecords.READ_AGAIN,
+    history_trim=HistoryTrim.BEFORE_END,
     caught_up=CaughtUp.BEYOND_END,
     quorum_description=QuorumDescription.DOCUMENTS,
 )
@@ -328,6 +339,7 @@ KIP853 = Protocol(
     begin_quorum_epoch_resend=BeginQuorumEpochResend.ALL_VOTERS,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
     control_records=ControlRecords.READ_AGAIN,
+    history_trim=HistoryTrim.BEFORE_END,
     caught_up=CaughtUp.BEYOND_END,
     quorum_description=QuorumDescription.DOCUMENTS,
 )
@@ -346,6 +358,7 @@ KIP595 = Protocol(
     candidate_loss=CandidateLoss.EXPONENTIAL_BACKOFF,
     candidate_restart=CandidateRestart.WITHOUT_LEADER,
     control_records=ControlRecords.READ_AGAIN,
+    history_trim=HistoryTrim.BEFORE_END,
     quorum_description=QuorumDescription.DOCUMENTS,
 )
 

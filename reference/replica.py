@@ -235,13 +235,17 @@ class Replica(Frozen):
 
     @property
     def voters(self) -> VoterSet:
-        """The effective voter set: the latest in the log, committed or not, else the bootstrap one.
+        """The effective voter set: the latest in the log, committed or not, else the bootstrap one. A process
+        that has forgotten those of log and checkpoint has that of static configuration, or none.
 
         Voter assignments (KIP-595) are effective once they are known to be committed.
         """
         if self.assignment_offset >= 0:
             return self._assigned_voters()
-        return self.log.voter_sets[-1][1] if self.log.voter_sets else self.bootstrap_voters
+        if self.log.voter_sets:
+            return self.log.voter_sets[-1][1]
+        forgotten = self.has_checkpoint and not self.knows_checkpoint
+        return VoterSet() if forgotten else self.bootstrap_voters
 
     def _assigned_voters(self) -> VoterSet:
         for offset, assignment in self.log.assignments:
@@ -273,6 +277,18 @@ class Replica(Frozen):
     def has_checkpoint(self) -> bool:
         """Whether formatting has left the first voter set in a checkpoint 0-0; a joining replica has none."""
         return self.bootstrap_kraft_version >= 1
+
+    @property
+    def knows_checkpoint(self) -> bool:
+        """Whether the voter set of the checkpoint 0-0 is the one before those of the log."""
+        return self.has_checkpoint and not self.log.voters_forgotten
+
+    @property
+    def knows_voter_set(self) -> bool:
+        """Whether the effective voter set comes from where kraft.version has it: the log or the checkpoint at
+        level 1, the configuration at level 0.
+        """
+        return self.kraft_version < 1 or bool(self.log.voter_sets) or self.knows_checkpoint
 
     @property
     def leader_endpoints(self) -> tuple[Endpoint, ...]:

@@ -22,9 +22,9 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import CreateSnapshot, Timer
 from kraftcheck.reference.fatal import FatalReason, RefusalReason
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import BOOTSTRAP_CHECKPOINT, Snapshot, SnapshotId
+from kraftcheck.reference.log import BOOTSTRAP_CHECKPOINT, Log, Snapshot, SnapshotId
 from kraftcheck.reference.messages import FetchSnapshotRequest, FetchSnapshotResponse
-from kraftcheck.reference.protocol import FetchSnapshotError, SnapshotBoundary
+from kraftcheck.reference.protocol import FetchSnapshotError, HistoryTrim, SnapshotBoundary
 from kraftcheck.reference.replica import Follower, PartialSnapshot, Replica
 from kraftcheck.reference.voters import VoterSet
 from kraftcheck.reference.work import Work
@@ -59,11 +59,24 @@ def create(work: Work, event: CreateSnapshot) -> None:
     voters, kraft_version = control_records(work.replica, end)
     snapshot = Snapshot(event.id, voters, kraft_version, event.values, event.size)
     work.emit(StoreSnapshot(snapshot))
-    work.update(log=logs.with_snapshot(log, snapshot))
+    work.update(log=logs.with_snapshot(_without_old_sets(work, end), snapshot))
     if event.delete_prefix:
         work.by("SNAP-3")
         work.emit(DeleteBefore(event.id))
         work.update(log=logs.delete_before(work.replica.log, end))
+
+
+def _without_old_sets(work: Work, end: int) -> Log:
+    """The log of the replica, which has a snapshot up to ``end`` now. Voter sets that no step uses any more
+    stay in it. Kafka drops them, and where an uncommitted set begins at ``end``, the committed one with them.
+    """
+    log = work.replica.log
+    if work.protocol.history_trim is HistoryTrim.BEFORE_END:
+        return log
+    trimmed = logs.forget_before(log, end)
+    if trimmed is not log:
+        work.by("VSET-15")
+    return trimmed
 
 
 def _is_known_position(replica: Replica, offset: int, epoch: int) -> bool:
@@ -80,13 +93,15 @@ def _may_end_at(work: Work, offset: int) -> bool:
 
 
 def control_records(replica: Replica, end: int) -> tuple[VoterSet | None, int]:
-    """The voter set (``None``: a static one) and kraft.version effective before ``end``."""
+    """The voter set (``None``: a static one, or forgotten) and kraft.version effective before ``end``."""
     versions = [version for offset, version in replica.log.kraft_versions if offset < end]
     kraft_version = versions[-1] if versions else replica.bootstrap_kraft_version
     voters = [known for offset, known in replica.log.voter_sets if offset < end]
     if kraft_version < 1:
         return None, kraft_version
-    return voters[-1] if voters else replica.bootstrap_voters, kraft_version
+    if voters:
+        return voters[-1], kraft_version
+    return (replica.bootstrap_voters if replica.knows_checkpoint else None), kraft_version
 
 
 # The leader's side.

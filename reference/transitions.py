@@ -278,6 +278,7 @@ def to_leader(work: Work) -> None:
     work.update(high_watermark=None, log=logs.start_epoch(replica.log, replica.epoch))
     work.emit(ArmTimer(Timer.CHECK_QUORUM, Duration.CHECK_QUORUM_TIMEOUT))
     work.emit(ArmTimer(Timer.BEGIN_QUORUM_EPOCH, Duration.NONE))
+    _require(work, replica.knows_voter_set, Fatal(FatalReason.LEADER_WITHOUT_VOTER_SET), "VSET-16")
     work.forget_requests()
 
 
@@ -285,7 +286,7 @@ def _epoch_opening_records(work: Work, granting_voters: tuple[int, ...]) -> tupl
     replica = work.replica
     work.by("LOG-2", "LOG-3")
     opening: tuple[Record, ...] = (LeaderChange(replica.id, replica.voters.ids, granting_voters),)
-    if replica.kraft_version >= 1:
+    if replica.kraft_version >= 1 and replica.knows_voter_set:
         own = replica.own_entry
         if replica.voters_offset < 0 or replica.voters.entry(replica.key) != own:
             work.by("LOG-4")

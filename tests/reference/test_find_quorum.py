@@ -31,6 +31,7 @@ def test_what_the_presets_choose() -> None:
         "V-CLOSS": "exp-backoff",
         "V-RESTART": "without-leader",
         "V-REREAD": "read-again",
+        "V-TRIM": "before-end",
         "V-DESCRIBE": "documents",
     }
     assert choices(KIP853) == choices(KAFKA) | {
@@ -40,6 +41,7 @@ def test_what_the_presets_choose() -> None:
         "V-BEGIN": "all-voters",
         "V-RESTART": "without-leader",
         "V-REREAD": "read-again",
+        "V-TRIM": "before-end",
         "V-CAUGHTUP": "beyond-end",
         "V-DESCRIBE": "documents",
     }

@@ -229,6 +229,33 @@ def test_a_snapshot_below_what_was_read_is_not_read(end: int, stale: bool, read_
         assert logs.loaded(log, snapshot, read_again=True) == logs.reset_to(snapshot)
 
 
+def with_sets() -> Log:
+    """A log with the voter sets ONE at offset 0 and THREE at offset 2, each in a batch of its own."""
+    return logs.log_of((Batch(0, 1, (Voters(ONE),)), Batch(1, 1, (Value(0),)), Batch(2, 1, (Voters(THREE),))))
+
+
+@pytest.mark.parametrize("end", range(4))
+def test_a_set_at_the_end_of_a_snapshot_displaces_those_before(end: int) -> None:
+    """VSET-15, TreeMapLogHistory.truncateOldEntries: only where the harm is done is anything dropped."""
+    log = logs.forget_before(with_sets(), end)
+    assert log.voters_forgotten == (end in (0, 2))
+    assert log.voter_sets == (((2, THREE),) if end == 2 else with_sets().voter_sets)
+    shorter = logs.truncate(log, 2)
+    assert shorter.voter_sets == (() if end == 2 else ((0, ONE),))
+    assert shorter.voters_forgotten == log.voters_forgotten
+    assert logs.append(shorter, Batch(2, 2, (Value(1),))).voters_forgotten == log.voters_forgotten
+
+
+def test_a_process_begins_with_what_its_newest_snapshot_says() -> None:
+    """Without voters at kraft.version 1 there are none, even if a record before its end has some."""
+    batches = with_sets().batches
+    for snapshot in (Snapshot(SnapshotId(2, 1), None, 1), Snapshot(SnapshotId(2, 1), None, 0)):
+        log = logs.log_of(batches[:2], 0, (snapshot,))
+        assert (log.voter_sets, log.read_to) == ((), 0)
+        assert log.voters_forgotten == (snapshot.kraft_version == 1)
+    assert logs.log_of(batches, 0, (Snapshot(SnapshotId(2, 1), None, 1),)).voter_sets == ((2, THREE),)
+
+
 @pytest.mark.parametrize(
     "batches",
     [

@@ -17,13 +17,15 @@ def comparable(
 ) -> tuple[Effects, Effects]:
     """The effects of the reference and of an adapter that are to be compared.
 
-    When a process starts, no answer is awaited, so no request is forgotten; and no process looks at an
-    election timer that never expires. Where the largest kraft.version is 0, none reports itself as a voter.
+    When a process starts, no answer is awaited, and where it ends, none matters, so no request is forgotten.
+    No process looks at an election timer that never expires. Where the largest kraft.version is 0, none
+    reports itself as a voter.
     """
     never, ignored = set[str](), set[str]()
     if isinstance(question.event, Start):
-        ignored.add("forgetRequests")
         never |= {each["timer"] for each in expected if each["effect"] == "timer" and each["ms"] is None}
+    if isinstance(question.event, Start) or any(each["effect"] == "fatal" for each in expected):
+        ignored.add("forgetRequests")
     assert question.outcome is not None
     if question.outcome.replica.max_kraft_version == 0:
         never.add(Timer.UPDATE_VOTER.value)

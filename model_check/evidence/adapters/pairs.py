@@ -112,6 +112,8 @@ def local_state(replica: Replica) -> tuple[str, ...]:
     ]
     if replica.log.read_to:
         words.append("control records passed over")
+    if replica.log.voters_forgotten:
+        words.append("earlier voter sets forgotten")
     if replica.shutting_down:
         words.append("shutting down")
     return tuple(f"{role_name(role)}, {word}" for word in words)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from types import NoneType
 
 from kraftcheck.reference import messages
 from kraftcheck.reference.effects import Fatal
@@ -23,9 +24,9 @@ from kraftcheck.systems.kraft.administration import first_directory
 class KnownExit:
     """An exit that ``finding`` shows.
 
-    rule: the rule by which the process exits; message: the class of messages that it handles, ``None`` for a
-    start; role: the class of roles in which it does; matter: what else is the case, of the replica before the
-    step, the sender of the message, and the effect.
+    rule: the rule by which the process exits; message: the class of messages or other events that it handles,
+    ``None`` for a start; role: the class of roles in which it does; matter: what else is the case, of the
+    replica before the step, the sender of the message (else the replica itself), and the effect.
     """
 
     finding: str
@@ -39,11 +40,13 @@ class KnownExit:
         """See :func:`finding_of`."""
         if fatal.reason is not self.reason or self.rule not in rules:
             return False
-        if not isinstance(event, RequestReceived | ResponseReceived):
-            return event is None and self.message is None
-        message = event.request if isinstance(event, RequestReceived) else event.response
-        fits = self.message is not None and isinstance(message, self.message)
-        return fits and isinstance(before.role, self.role) and self.matter(before, event.source, fatal)
+        handled: object = event
+        sender = before.id
+        if isinstance(event, RequestReceived | ResponseReceived):
+            handled = event.request if isinstance(event, RequestReceived) else event.response
+            sender = event.source
+        fits = isinstance(handled, self.message or NoneType) and isinstance(before.role, self.role)
+        return fits and self.matter(before, sender, fatal)
 
 
 def finding_of(before: Replica, event: Event | None, fatal: Fatal, rules: Collection[str]) -> str | None:
@@ -115,6 +118,10 @@ KNOWN = (
     KnownExit(
         "resigned-leader-unknown", FatalReason.LEADER_WITHOUT_ENDPOINTS, "STATE-6",
         messages.EndQuorumEpochRequest, object, _is_unknown_voter,
+    ),
+    KnownExit(
+        "elected-by-static-voters", FatalReason.LEADER_WITHOUT_VOTER_SET, "VSET-16", object, object,
+        lambda replica, sender, fatal: True,
     ),
     KnownExit(
         "wiped-leader", FatalReason.CONFLICTING_LEADER, "EPOCH-8", object, object, _led_on_a_lost_disk

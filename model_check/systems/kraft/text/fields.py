@@ -57,6 +57,8 @@ def fields_of(replica: Replica) -> Mapping[str, str]:
     }
     if replica.log.read_to:
         found["control records read to"] = str(replica.log.read_to)
+    if replica.log.voters_forgotten:
+        found["earlier voter sets"] = "forgotten"
     if replica.log.snapshots:
         found["log start"] = str(replica.log.start_offset)
         found["snapshots"] = " ".join(print_id(known.id) for known in replica.log.snapshots)
