@@ -16,7 +16,7 @@ from kraftcheck.reference.messages import (
     ApiVersionsResponse,
 )
 from kraftcheck.reference.protocol import AutomaticRejoin, VoterKeys
-from kraftcheck.reference.replica import AddingVoter, Leader
+from kraftcheck.reference.replica import AddingVoter
 from kraftcheck.reference.voters import ReplicaKey, Voter
 from kraftcheck.reference.work import Work
 
@@ -85,11 +85,11 @@ def is_taken(work: Work, key: ReplicaKey) -> bool:
     return voters.find(key.id) is not None
 
 
-def handle_api_versions_response(work: Work, source: int, response: ApiVersionsResponse) -> None:
+def handle_api_versions_response(
+    work: Work, source: int, change: AddingVoter, response: ApiVersionsResponse
+) -> None:
     """What the new voter supports; if it fits and the voter has caught up, the new set is appended."""
-    role = work.replica.role
-    change = role.change if isinstance(role, Leader) else None
-    if not isinstance(change, AddingVoter) or change.offset is not None or change.voter.key.id != source:
+    if change.offset is not None or change.voter.key.id != source:
         return
     supported = response.kraft_versions
     if response.error is not ErrorCode.NONE:

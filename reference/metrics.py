@@ -10,12 +10,10 @@ from __future__ import annotations
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.protocol import Protocol, StateMachine
 from kraftcheck.reference.replica import (
-    AddingVoter,
     Candidate,
     Follower,
     Leader,
     Prospective,
-    RemovingVoter,
     Replica,
     Unattached,
 )
@@ -100,13 +98,13 @@ def _vote(replica: Replica) -> tuple[Metric, ...]:
 
 
 def _of_leader(replica: Replica) -> tuple[Metric, ...]:
-    """Kafka counts a voter to be added from the request on, before there is a VotersRecord, and does not
-    count an update of a voter.
+    """Kafka counts a voter to be added from the request on, before there is a VotersRecord. It counts an
+    update of a voter only where the leader reaches the voter first (trunk).
     """
     role = replica.role
     if not isinstance(role, Leader):
         return ()
-    changing = isinstance(role.change, AddingVoter | RemovingVoter)
+    changing = role.change is not None
     return (
         Metric("number-of-observers", len(role.observers), "METRIC-9"),
         Metric("uncommitted-voter-change", int(changing), "METRIC-9"),

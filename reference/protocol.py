@@ -150,11 +150,12 @@ class ObserverAfterFetchTimeout(Enum):
 
 class UpdateVoter(Enum):
     """Which voters send their entry to the leader by UpdateRaftVoter: static ones too, or only those of voter
-    sets in the log.
+    sets in the log. ``PROBED``: static ones too, and the leader first reaches the voter at its new endpoint.
     """
 
     REPORTED = "reported"
     APPENDED = "appended"
+    PROBED = "probed"
 
 
 class VoterMembership(Enum):
@@ -293,7 +294,7 @@ class Protocol(Frozen):
 #: Apache Kafka 4.3 (4.3.1), check by check; 4.4 is the same.
 KAFKA = Protocol()
 
-# Earlier releases, each with what the next one changed. Source: the releases' own code.
+# The other releases, each with what the next one changed. Source: the releases' own code.
 
 KAFKA_4_2 = replace(KAFKA, fetch_snapshot_max_bytes=8388608)
 KAFKA_4_1 = replace(
@@ -316,6 +317,9 @@ KAFKA_3_9 = replace(
     only_voter_restart=OnlyVoterRestart.EXITS,
     snapshot_boundary=SnapshotBoundary.ANY_OFFSET,
 )
+
+#: Kafka's trunk (4.5 to be), as of August 2026.
+KAFKA_TRUNK = replace(KAFKA, update_voter=UpdateVoter.PROBED, update_voter_period=2)
 
 #: The documents as written, the newest one winning.
 KIP996 = Protocol(
@@ -370,6 +374,7 @@ RELEASES = {
     "kafka-4.2": KAFKA_4_2,
     "kafka-4.3": KAFKA,
     "kafka-4.4": KAFKA,
+    "kafka-trunk": KAFKA_TRUNK,
 }
 
 #: The presets of the documents.

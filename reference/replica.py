@@ -137,7 +137,19 @@ class RemovingVoter(Frozen):
     offset: ControlOffset
 
 
-VoterChange = AddingVoter | RemovingVoter
+class UpdatingVoter(Frozen):
+    """An UpdateRaftVoter request under way, where the leader asks the voter at its new endpoint which
+    kraft.version it supports (Kafka's trunk). ``voter`` is the new entry, ``offset`` that of the voter set
+    with it: ``None`` until then; once there is one, the request has been answered.
+    """
+
+    source: NodeId
+    correlation: Correlation | None
+    voter: Voter
+    offset: ControlOffset | None = None
+
+
+VoterChange = AddingVoter | RemovingVoter | UpdatingVoter
 
 
 class AlteringQuorum(Frozen):

@@ -37,7 +37,7 @@ from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import Follower, Replica
+from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica, UpdatingVoter
 from kraftcheck.reference.types import InSequence, Name
 from kraftcheck.reference.work import ProcessExited, Work
 
@@ -135,6 +135,15 @@ def _receive_response(work: Work, event: ResponseReceived) -> None:
     _handler(_RESPONSES, event.response, "a response")(work, event.source, event.response)
 
 
+def _learn_versions(work: Work, source: int, response: messages.ApiVersionsResponse) -> None:
+    """A leader has asked ``source``, of which it was about to add or replace the entry in the voter set."""
+    change = work.replica.role.change if isinstance(work.replica.role, Leader) else None
+    if isinstance(change, AddingVoter):
+        add_voter.handle_api_versions_response(work, source, change, response)
+    elif isinstance(change, UpdatingVoter):
+        update_voter.handle_api_versions_response(work, source, change, response)
+
+
 def _unexpected_description(work: Work, source: int, response: messages.DescribeQuorumResponse) -> None:
     raise work.exit(Fatal(FatalReason.UNEXPECTED_DESCRIPTION))
 
@@ -158,7 +167,6 @@ _REQUESTS: Mapping[type, Callable[[Work, Any], messages.Response]] = {
     messages.BeginQuorumEpochRequest: begin_quorum_epoch.handle_request,
     messages.EndQuorumEpochRequest: end_quorum_epoch.handle_request,
     messages.FetchSnapshotRequest: snapshots.handle_request,
-    messages.UpdateRaftVoterRequest: update_voter.handle_request,
     messages.DescribeQuorumRequest: describe_quorum.handle_request,
     messages.FindQuorumRequest: lambda work, request: find_quorum.handle_request(work),
     messages.ApiVersionsRequest: lambda work, request: messages.ApiVersionsResponse(
@@ -170,6 +178,7 @@ _WAITING: Mapping[type, Callable[[Work, int, int | None, Any], messages.Response
     messages.FetchRequest: fetch.handle_request,
     messages.AddRaftVoterRequest: add_voter.handle_request,
     messages.RemoveRaftVoterRequest: remove_voter.handle_request,
+    messages.UpdateRaftVoterRequest: update_voter.handle_request,
     messages.AlterQuorumRequest: alter_quorum.handle_request,
 }
 _RESPONSES: Mapping[type, Callable[[Work, int, Any], None]] = {
@@ -183,6 +192,6 @@ _RESPONSES: Mapping[type, Callable[[Work, int, Any], None]] = {
     messages.UpdateRaftVoterResponse: update_voter.handle_response,
     messages.FindQuorumResponse: find_quorum.handle_response,
     messages.AlterQuorumResponse: lambda work, source, response: epochs.unexpected_error(work, source),
-    messages.ApiVersionsResponse: add_voter.handle_api_versions_response,
+    messages.ApiVersionsResponse: _learn_versions,
     messages.DescribeQuorumResponse: _unexpected_description,
 }

@@ -113,9 +113,10 @@ def _change(work: Work, role: Role, quorum_state: QuorumState, *, durable: bool)
         work.by("PERSIST-2")
         work.persist(quorum_state)
     left = work.replica.role
-    work.update(role=role, quorum_state=quorum_state)
     if isinstance(left, Leader):
         voter_changes.abandon(work, left)
+    work.update(role=role, quorum_state=quorum_state)
+    if isinstance(left, Leader):
         voter_assignments.abandon(work, left)
     elif isinstance(left, Follower) and left.fetching_snapshot is not None:
         work.by("SNAP-11")

@@ -6,30 +6,38 @@ handleUpdateVoterResponse, pollFollowerAsVoter, UpdateVoterHandler.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from kraftcheck.reference import epochs, kraft_version, progress, voter_changes
 from kraftcheck.reference.effects import ArmTimer, Duration
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from kraftcheck.reference.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
 from kraftcheck.reference.protocol import UpdateVoter
-from kraftcheck.reference.replica import Follower, Leader
+from kraftcheck.reference.replica import Follower, Leader, UpdatingVoter
 from kraftcheck.reference.voters import Endpoint, Voter
 from kraftcheck.reference.work import Work
 
 
-def handle_request(work: Work, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
-    """Take over the voter's new entry; under static voters remember it for the upgrade."""
+def handle_request(
+    work: Work, source: int, correlation: int | None, request: UpdateRaftVoterRequest
+) -> UpdateRaftVoterResponse | None:
+    """Take over the voter's new entry; under static voters remember it for the upgrade. In trunk, reach the
+    voter at its new endpoint first (``None``: the answer comes later).
+    """
     error = _request_error(work, request)
-    if error is ErrorCode.NONE:
-        entry = _entry(request)
-        if work.replica.kraft_version < 1:
-            _remember(work, entry)
-        else:
-            _append(work, entry)
-        if work.protocol.update_voter is UpdateVoter.REPORTED:
-            progress.count_contact(work, request.voter)
-    return _response(work, error)
+    if error is not ErrorCode.NONE:
+        return voter_changes.update_response(work, error)
+    if work.protocol.update_voter is UpdateVoter.PROBED:
+        return _probe(work, UpdatingVoter(source, correlation, _entry(request)))
+    _store(work, _entry(request))
+    return voter_changes.update_response(work, ErrorCode.NONE)
 
 
 def _entry(request: UpdateRaftVoterRequest) -> Voter:
@@ -37,6 +45,8 @@ def _entry(request: UpdateRaftVoterRequest) -> Voter:
 
 
 def _request_error(work: Work, request: UpdateRaftVoterRequest) -> ErrorCode:
+    """The first of the checks, in the order of the release, that the request does not pass."""
+    probed = work.protocol.update_voter is UpdateVoter.PROBED
     error = epochs.cluster_error(work, request.cluster_id, "UPDATE-2")
     if error is not ErrorCode.NONE:
         return error
@@ -46,19 +56,26 @@ def _request_error(work: Work, request: UpdateRaftVoterRequest) -> ErrorCode:
         return error
     reachable = voter_changes.has_default_listener(request.endpoints)
     sound = 0 <= request.min_kraft_version <= request.max_kraft_version
-    if not voter_changes.is_complete(request.voter) or not reachable or not sound:
+    if not voter_changes.is_complete(request.voter) or not sound or not (reachable or probed):
         work.by("UPDATE-3")
         return ErrorCode.INVALID_REQUEST
     error = voter_changes.waiting_error(work, "UPDATE-4")
     if error is not ErrorCode.NONE:
         return error
-    error = _voter_set_error(work)
-    if error is not ErrorCode.NONE:
-        return error
-    return _entry_error(work, _entry(request))
+    if not reachable:
+        work.by("UPDATE-3")
+        return ErrorCode.INVALID_REQUEST
+    if probed:
+        return ErrorCode.NONE
+    return _first_error(work, _entry(request), (_voter_set_error, _range_error, _key_error))
 
 
-def _voter_set_error(work: Work) -> ErrorCode:
+def _first_error(work: Work, entry: Voter, checks: Sequence[Callable[[Work, Voter], ErrorCode]]) -> ErrorCode:
+    errors = (check(work, entry) for check in checks)
+    return next((error for error in errors if error is not ErrorCode.NONE), ErrorCode.NONE)
+
+
+def _voter_set_error(work: Work, entry: Voter) -> ErrorCode:
     """Why no entry can be replaced now: the voter set is static, not committed, or about to be written to the
     log.
     """
@@ -70,21 +87,37 @@ def _voter_set_error(work: Work) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _entry_error(work: Work, entry: Voter) -> ErrorCode:
+def _range_error(work: Work, entry: Voter) -> ErrorCode:
+    if entry.supports(work.replica.kraft_version):
+        return ErrorCode.NONE
+    work.by("UPDATE-5")
+    return ErrorCode.INVALID_REQUEST
+
+
+def _key_error(work: Work, entry: Voter) -> ErrorCode:
     voters, finalized = work.replica.voters, work.replica.kraft_version
-    if not entry.supports(finalized):
-        work.by("UPDATE-5")
-        return ErrorCode.INVALID_REQUEST
     known = voters.find(entry.key.id) is not None if finalized < 1 else voters.is_voter(entry.key)
-    if not known:
-        work.by("UPDATE-5")
-        return ErrorCode.VOTER_NOT_FOUND
-    return ErrorCode.NONE
+    if known:
+        return ErrorCode.NONE
+    work.by("UPDATE-5")
+    return ErrorCode.VOTER_NOT_FOUND
 
 
-def _append(work: Work, entry: Voter) -> None:
+def _store(work: Work, entry: Voter) -> int | None:
+    """Replace the entry; the offset of the voter set with it, ``None`` where it is kept in memory."""
+    offset = None
+    if work.replica.kraft_version < 1:
+        _remember(work, entry)
+    else:
+        offset = _append(work, entry)
+    if work.protocol.update_voter is not UpdateVoter.APPENDED:
+        progress.count_contact(work, entry.key)
+    return offset
+
+
+def _append(work: Work, entry: Voter) -> int:
     work.by("UPDATE-6", "UPDATE-8")
-    voter_changes.append_voter_set(work, work.replica.voters.with_entry(entry))
+    return voter_changes.append_voter_set(work, work.replica.voters.with_entry(entry))
 
 
 def _remember(work: Work, entry: Voter) -> None:
@@ -96,12 +129,43 @@ def _remember(work: Work, entry: Voter) -> None:
     work.update_role(reported=reported)
 
 
-def _response(work: Work, error: ErrorCode) -> UpdateRaftVoterResponse:
-    replica = work.replica
-    work.by("UPDATE-7")
-    return UpdateRaftVoterResponse(
-        replica.epoch, replica.quorum_state.leader, replica.leader_endpoints, partition_error=error
-    )
+# The leader of Kafka's trunk, which reaches the voter at its new endpoint first.
+
+
+def _probe(work: Work, change: UpdatingVoter) -> UpdateRaftVoterResponse | None:
+    voter = change.voter.key.id
+    work.by("UPDATE-9")
+    if work.connection(voter) is not None:
+        return voter_changes.update_response(work, ErrorCode.REQUEST_TIMED_OUT)
+    work.send(voter, ApiVersionsRequest())
+    voter_changes.begin(work, change)
+    return None
+
+
+def handle_api_versions_response(
+    work: Work, source: int, change: UpdatingVoter, response: ApiVersionsResponse
+) -> None:
+    """What the voter at the new endpoint supports; if all is as it reported, its entry is replaced."""
+    if change.offset is not None or change.voter.key.id != source:
+        return
+    work.by("UPDATE-10")
+    error = _probe_error(work, change.voter, response)
+    if error is not ErrorCode.NONE:
+        voter_changes.end(work, error)
+        if response.error is not ErrorCode.NONE:
+            work.back_off(source)
+        return
+    offset = _store(work, change.voter)
+    voter_changes.reply(work, change, ErrorCode.NONE)
+    work.update_role(change=None if offset is None else replace(change, offset=offset))
+
+
+def _probe_error(work: Work, entry: Voter, response: ApiVersionsResponse) -> ErrorCode:
+    if response.error is not ErrorCode.NONE:
+        return ErrorCode.REQUEST_TIMED_OUT
+    if response.kraft_versions != (entry.min_kraft_version, entry.max_kraft_version):
+        return ErrorCode.INVALID_REQUEST
+    return _first_error(work, entry, (_range_error, _voter_set_error, _key_error))
 
 
 # The voter's side.

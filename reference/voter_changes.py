@@ -1,7 +1,8 @@
 """What all voter changes share: one at a time, what they wait for, and how they end.
 
 Source: KIP-853 (Quorum changes); Kafka: LeaderState.isOperationPending, maybeExpirePendingOperation,
-resetAddVoterHandlerState, AddVoterHandler.highWatermarkUpdated, RemoveVoterHandler.highWatermarkUpdated.
+resetAddVoterHandlerState, AddVoterHandler.highWatermarkUpdated, RemoveVoterHandler.highWatermarkUpdated; in
+trunk ChangeVoterHandlerState, UpdateVoterHandler.highWatermarkUpdated.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.log import Record, Voters
-from kraftcheck.reference.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
-from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, VoterChange
+from kraftcheck.reference.messages import (
+    AddRaftVoterResponse,
+    RemoveRaftVoterResponse,
+    UpdateRaftVoterResponse,
+)
+from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, UpdatingVoter, VoterChange
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
 from kraftcheck.reference.work import Work
 
 #: The listener on which voters reach each other; a voter's endpoints must contain it.
 DEFAULT_LISTENER = "CONTROLLER"
+#: The rule by which a change ends.
+_END_RULES = {AddingVoter: "ADD-12", RemovingVoter: "REMOVE-6", UpdatingVoter: "UPDATE-11"}
 
 
 def is_complete(key: ReplicaKey) -> bool:
@@ -90,10 +97,7 @@ def settle(work: Work) -> None:
     change, committed = role.change, work.replica.high_watermark
     if change is None or change.offset is None or committed is None or committed <= change.offset:
         return
-    if isinstance(change, AddingVoter):
-        work.by("ADD-12")
-    elif isinstance(change, RemovingVoter):
-        work.by("REMOVE-6")
+    work.by(_END_RULES[type(change)])
     end(work, ErrorCode.NONE)
     if isinstance(change, RemovingVoter) and not work.replica.is_voter:
         work.by("REMOVE-9")
@@ -104,10 +108,8 @@ def expire(work: Work) -> None:
     """The change took too long. What it has appended stays in the log and may still commit."""
     role = work.replica.role
     assert isinstance(role, Leader)
-    if isinstance(role.change, AddingVoter):
-        work.by("ADD-12")
-    elif isinstance(role.change, RemovingVoter):
-        work.by("REMOVE-6")
+    if role.change is not None:
+        work.by(_END_RULES[type(role.change)])
     end(work, ErrorCode.REQUEST_TIMED_OUT)
 
 
@@ -126,10 +128,21 @@ def reply(work: Work, change: VoterChange, error: ErrorCode) -> None:
         work.reply(change.source, change.correlation, AddRaftVoterResponse(error))
     elif isinstance(change, RemovingVoter):
         work.reply(change.source, change.correlation, RemoveRaftVoterResponse(error))
+    elif isinstance(change, UpdatingVoter) and change.offset is None:
+        work.reply(change.source, change.correlation, update_response(work, error))
+
+
+def update_response(work: Work, error: ErrorCode) -> UpdateRaftVoterResponse:
+    """The answer to UpdateRaftVoter, which names the leader."""
+    replica = work.replica
+    work.by("UPDATE-7")
+    return UpdateRaftVoterResponse(
+        replica.epoch, replica.quorum_state.leader, replica.leader_endpoints, partition_error=error
+    )
 
 
 def abandon(work: Work, role: Leader) -> None:
-    """Leadership is over, and with it what the leader was about to change."""
+    """Leadership is about to end, and with it what the leader was about to change."""
     if role.change is not None:
-        work.by("ADD-12" if isinstance(role.change, AddingVoter) else "REMOVE-6")
+        work.by(_END_RULES[type(role.change)])
         reply(work, role.change, ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -15,7 +15,7 @@ import pytest
 from kraftcheck.reference.effects import Reply
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.protocol import KAFKA, KIP595, Protocol
+from kraftcheck.reference.protocol import KAFKA, KAFKA_TRUNK, KIP595, Protocol
 from kraftcheck.reference.replica import Connection, RemovingVoter, Replica, Resigned
 from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import after, ask, of_kind, response
@@ -94,6 +94,13 @@ CASES = {
     kraft=0-0                  INVALID_REQUEST
     from=2/old                 VOTER_NOT_FOUND
     """),
+    "probed update": Case("update-raft-voter-request from=2/d2 source=2 kraft=0-1 cluster=ours", LEADER, f"""
+    cluster=another            INCONSISTENT_CLUSTER_ID{EPOCHS}
+    from=4                     INVALID_REQUEST
+    kraft=2-1                  INVALID_REQUEST{PENDING}
+    endpoints=BROKER://n:1     INVALID_REQUEST
+    @busy                      REQUEST_TIMED_OUT
+    """, KAFKA_TRUNK),
     "fetch snapshot": Case("fetch-snapshot-request from=2/d2 snapshot=3@5 cluster=ours", WITH_SNAPSHOT, f"""
     cluster=another            INCONSISTENT_CLUSTER_ID
     partition=others-0         UNKNOWN_TOPIC_OR_PARTITION{EPOCHS}

@@ -9,7 +9,7 @@ import pytest
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.metrics import NO_DIRECTORY, metrics
 from kraftcheck.reference.protocol import KAFKA, Protocol, StateMachine
-from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, Replica
+from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, Replica, UpdatingVoter
 from kraftcheck.reference.voters import ReplicaKey, Voter
 from kraftcheck.systems.kraft.text import parse_replica
 from tests.reference.asking import ask
@@ -87,10 +87,11 @@ def test_a_voter_change_shows_while_it_is_under_way() -> None:
     assert isinstance(leader.role, Leader)
     shown = {}
     voter = Voter(ReplicaKey(4, "D"))
-    for change in (None, AddingVoter(-1, 7, voter, True), RemovingVoter(-1, 7, 2)):
+    changes = (None, AddingVoter(-1, 7, voter, True), RemovingVoter(-1, 7, 2), UpdatingVoter(4, 7, voter))
+    for change in changes:
         replica = replace(leader, role=replace(leader.role, change=change))
         shown[type(change).__name__] = gauges(replica)["uncommitted-voter-change"]
-    assert shown == {"NoneType": 0, "AddingVoter": 1, "RemovingVoter": 1}
+    assert shown == {"NoneType": 0, "AddingVoter": 1, "RemovingVoter": 1, "UpdatingVoter": 1}
     assert "uncommitted-voter-change" not in gauges("resigned epoch=5")
 
 

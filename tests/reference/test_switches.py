@@ -110,6 +110,8 @@ CASES = [
          "poll expired=fetch discovery=2", "send to 3: fetch-request", "send to 2: fetch-request"),
     Case("update-voter", "appended", "follower id=1/A voters=1,2,3 epoch=5 leader=3 max-kraft=1",
          "poll expired=update-voter", "send to 3: update-raft-voter-request", "send to 3: fetch-request"),
+    Case("update-voter", "probed", KEYED, "update-raft-voter-request from=2/B endpoints=CONTROLLER://elsewhere:1",
+         "answer leader=1", "send to 2: api-versions-request"),
     Case("fetch-snapshot-error", "read-as-data", FOLLOWER,
          "fetch-response from=3 snapshot=9@5 | "
          "fetch-snapshot-response from=3 snapshot=0@0 error=POSITION_OUT_OF_RANGE",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import UpdateRaftVoterResponse
-from kraftcheck.reference.protocol import KAFKA, KIP853
+from kraftcheck.reference.protocol import KAFKA, KAFKA_TRUNK, KIP853
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters
 from kraftcheck.systems.kraft.text import parse_replica
@@ -32,6 +32,8 @@ ADDED = f"{ADD} | {SUPPORTS}"
 TIMED_OUT = "answer error=REQUEST_TIMED_OUT"
 #: An update that names another endpoint than the voter had.
 MOVED = "update-raft-voter-request from=2/B endpoints=CONTROLLER://elsewhere:1"
+#: What the leader of Kafka's trunk waits for before it replaces the entry.
+PROBED = "api-versions-response from=2"
 FOLLOWER = "follower id=2/B voters=1/A,2/B,3/C kraft=1 epoch=1 leader=1"
 
 
@@ -156,6 +158,40 @@ voter change=none; no arm timer voter-change
         poll expired=update-voter           => only send to 1: update-raft-voter-request
         update-raft-voter-response from=1 leader=1  => leader has updated=yes; has fetched=yes
     """),
+    # Updating in Kafka's trunk, where the leader reaches the voter first.
+    Case("the leader asks at the new endpoint, and the update is pending until it commits", LEADER, f"""
+        {MOVED}            => no reply; only send to 2: api-versions-request; arm timer voter-change
+        {REMOVE_3}         => {TIMED_OUT}
+        {PROBED}           => reply to 2: update-raft-voter-response epoch=1 leader=1; pending=Voters
+        poll               => append at offset 3, epoch 1: Voters
+        {REMOVE_3}         => {TIMED_OUT}
+        poll expired=voter-change  => voter change=none; no reply
+    """, protocol=KAFKA_TRUNK),
+    Case("an update whose record commits is over", LEADER, f"""
+        {MOVED} | {PROBED} | poll | {fetch("2/B", 4)} | {fetch("3/C", 4)}  => voter change=none
+        {REMOVE_3}                                                         => no reply
+    """, protocol=KAFKA_TRUNK),
+    *(
+        Case(f"the probe of a moved voter: {answer}", LEADER, f"{MOVED} | {PROBED} {answer}",
+             f"reply to 2: update-raft-voter-response; answer error={error}; pending=none; voter change=none",
+             KAFKA_TRUNK)
+        for answer, error in (
+            ("error=REQUEST_TIMED_OUT", "REQUEST_TIMED_OUT"),
+            ("kraft=0-2", "INVALID_REQUEST"),
+            ("kraft=none", "INVALID_REQUEST"),
+        )
+    ),
+    Case("an answer of another voter is not that of the probe", LEADER,
+         f"{MOVED} | api-versions-response from=3", "no reply; pending=none", KAFKA_TRUNK),
+    Case("a probe without an answer", LEADER, f"{MOVED} | poll expired=voter-change", TIMED_OUT, KAFKA_TRUNK),
+    Case("a probe that outlives its leader", LEADER, f"{MOVED} | vote-request from=3 epoch=2 last=3@1",
+         "reply to 2: update-raft-voter-response epoch=1 leader=1 error=NOT_LEADER_OR_FOLLOWER", KAFKA_TRUNK),
+    Case("a static voter is reached, too, and its entry kept in memory", STATIC_2, f"""
+        poll | {fetch("2/B", 1)}
+        update-raft-voter-request from=2/B  => no reply; only send to 2: api-versions-request
+        {PROBED}                            => reported entries=2/B; voter change=none; \
+reply to 2: update-raft-voter-response
+    """, protocol=KAFKA_TRUNK),
     # A replica that joins by itself.
     Case("a replica that joins by itself goes on fetching", joining("1/A,3/C"), """
         poll expired=update-voter           => only send to 1: add-raft-voter-request

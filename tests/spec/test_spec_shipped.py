@@ -12,7 +12,7 @@ RULES_PER_AREA = {
     "CONFIG": 17, "DEF": 7, "DESCRIBE": 11, "END": 12, "EPOCH": 9, "FENCE": 9, "FETCH": 33, "FINDQ": 7,
     "HBK": 11, "HEARTBEAT": 11, "HWM": 9, "ID": 8, "INC": 5, "INIT": 10, "ISR": 10, "KVER": 6, "LOG": 8,
     "METRIC": 11, "OLD": 21, "PERSIST": 11, "PREVOTE": 35, "REG": 5, "REMOVE": 12, "RESIGN": 9, "RESP": 10,
-    "SNAP": 11, "STATE": 7, "TIMER": 9, "TRANS": 28, "UPDATE": 8, "VOTE": 27, "VSET": 16, "ZOMBIE": 4,
+    "SNAP": 11, "STATE": 7, "TIMER": 9, "TRANS": 28, "UPDATE": 11, "VOTE": 27, "VSET": 16, "ZOMBIE": 4,
 }  # fmt: skip
 
 

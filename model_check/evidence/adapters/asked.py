@@ -10,6 +10,7 @@ from kraftcheck.evidence.adapters.stimuli import (
     Crash,
     DriveSequence,
     LateResponse,
+    Pause,
     ReplaceDisk,
     Start,
     Stimulus,
@@ -63,6 +64,9 @@ ON_DISK = (Persist, AppendBatch, Truncate, Flush, StoreSnapshot, DeleteBefore, L
 
 #: The time before a sequence: a time of day. Kafka takes -1 for "never" and subtracts it from the clock.
 FIRST_MS = 1_700_000_000_000
+
+#: A pause ends so long before a timer expires: a few steps fit in.
+BEFORE_MS = 10
 
 #: The correlation id of an answer that no request awaits.
 STALE = -1
@@ -153,6 +157,10 @@ class Asking:
             disk = self._disks[max(0, len(self._disks) - 1 - stimulus.undone)]
             self._disks = [disks.lose_power(disk) if stimulus.loses_power else disk]
         if before is None:
+            return None
+        if isinstance(stimulus, Pause):
+            due = [self._deadlines[each] for each in running_timers(before) if each in self._deadlines]
+            self.now = max(self.now, min(due, default=self.now) - BEFORE_MS)
             return None
         if isinstance(stimulus, Crash):
             self.replica = None

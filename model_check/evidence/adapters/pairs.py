@@ -39,6 +39,7 @@ from kraftcheck.reference.replica import (
     QuorumState,
     Replica,
     Resigned,
+    UpdatingVoter,
 )
 from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.transitions import role_name
@@ -153,6 +154,8 @@ def _of_leader(replica: Replica, role: Leader) -> Iterator[str]:
         yield "resignation requested"
     if isinstance(role.change, AddingVoter):
         yield f"adding a voter, {'asked' if role.change.offset is None else 'written'}"
+    elif isinstance(role.change, UpdatingVoter):
+        yield f"updating a voter, {'asked' if role.change.offset is None else 'written'}"
     elif role.change is not None:
         yield "removing a voter"
 

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, LateResponse, Start, Stimulus
+from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, LateResponse, Pause, Start, Stimulus
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Poll, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
@@ -93,6 +93,8 @@ def _stimuli(text: str, about: Replica, paths: Mapping[str, str], where: str) ->
             yield from _stimuli(paths[line], about, paths, where)
         elif head in ("start", "crash"):
             yield short_form.parse(line, Start | Crash, STYLE, where, "crash")
+        elif line == "pause":
+            yield Pause()
         elif head == "late":
             late = parse_event(rest, about, where)
             assert isinstance(late, ResponseReceived)

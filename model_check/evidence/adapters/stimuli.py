@@ -55,7 +55,11 @@ class LateResponse(Frozen):
     response: Response
 
 
-Stimulus = Start | Crash | ReplaceDisk | WaitExpired | LateResponse | Event
+class Pause(Frozen):
+    """Nothing happens until shortly before the first running timer expires."""
+
+
+Stimulus = Start | Crash | ReplaceDisk | WaitExpired | LateResponse | Pause | Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ class State(Struct, rename="camel"):
     unacked: list[int] | None = None
     pending_add: Key | None = None
     pending_remove: int | None = None
+    pending_update: Key | None = None
     resign_requested: bool | None = None
     fetching_snapshot: Annotated[list[int], Meta(min_length=3, max_length=3)] | None = None
     preferred_successors: list[int] | None = None

@@ -22,6 +22,7 @@ from kraftcheck.reference.replica import (
     RemovingVoter,
     Replica,
     Resigned,
+    UpdatingVoter,
 )
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import VoterSet
@@ -98,6 +99,9 @@ def _leader(replica: Replica, role: Leader) -> dict[str, Json]:
     if isinstance(role.change, AddingVoter):
         key = role.change.voter.key
         shown["pendingAdd"] = write_key(key.id, key.directory)
+    elif isinstance(role.change, UpdatingVoter):
+        key = role.change.voter.key
+        shown["pendingUpdate"] = write_key(key.id, key.directory)
     elif isinstance(role.change, RemovingVoter):
         shown["pendingRemove"] = role.change.offset
     if role.resign_requested:

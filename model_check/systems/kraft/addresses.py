@@ -29,7 +29,7 @@ from kraftcheck.reference.messages import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica
+from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica, UpdatingVoter
 from kraftcheck.reference.voter_changes import DEFAULT_LISTENER
 from kraftcheck.reference.voters import Endpoint
 
@@ -83,7 +83,7 @@ def known_to(sender: Replica, to: int, request: Request, configured: Endpoints) 
         known = sender.voters.endpoints(to)
     elif isinstance(request, ApiVersionsRequest):
         change = role.change if isinstance(role, Leader) else None
-        known = change.voter.endpoints if isinstance(change, AddingVoter) else ()
+        known = change.voter.endpoints if isinstance(change, AddingVoter | UpdatingVoter) else ()
     elif isinstance(role, Follower) and sender.quorum_state.leader == to:
         known = role.leader_endpoints
     else:

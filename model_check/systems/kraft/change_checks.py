@@ -14,7 +14,7 @@ from kraftcheck.reference.events import Append, Event, ResponseReceived, Upgrade
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
 from kraftcheck.reference.protocol import Protocol, VoterKeys
-from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica
+from kraftcheck.reference.replica import AddingVoter, Follower, Leader, Replica, UpdatingVoter
 from kraftcheck.reference.voters import ReplicaKey, Voter, VoterSet
 from kraftcheck.systems.kraft import assignments, membership
 from kraftcheck.systems.kraft.network import request_of, response_of
@@ -220,12 +220,17 @@ def _as_asked(before: Replica, old: VoterSet, event: Event | None) -> VoterSet:
     if isinstance(request, messages.RemoveRaftVoterRequest):
         voters = tuple(voter for voter in voters if voter.key != request.voter)
     elif isinstance(request, messages.UpdateRaftVoterRequest):
-        new = reported_entry(request)
-        voters = tuple(new if membership.matches(voter.key, new.key) else voter for voter in voters)
+        voters = _with_entry(voters, reported_entry(request))
     elif isinstance(response, messages.ApiVersionsResponse) and isinstance(change, AddingVoter):
         least, most = response.kraft_versions or (0, 0)
         voters = (*voters, replace(change.voter, min_kraft_version=least, max_kraft_version=most))
+    elif isinstance(response, messages.ApiVersionsResponse) and isinstance(change, UpdatingVoter):
+        voters = _with_entry(voters, change.voter)
     return VoterSet(tuple(sorted(voters, key=lambda voter: (voter.key.id, voter.key.directory or ""))))
+
+
+def _with_entry(voters: tuple[Voter, ...], new: Voter) -> tuple[Voter, ...]:
+    return tuple(new if membership.matches(voter.key, new.key) else voter for voter in voters)
 
 
 def reported_entry(request: messages.UpdateRaftVoterRequest) -> Voter:
@@ -270,18 +275,16 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
             yield "VoterChangeIsAsAsked"
     if _is_updated_unasked(before, event, execution.replica) or _adds_another(event, execution.replica):
         yield "VoterChangeIsAsAsked"
-    request = request_of(event)
+    entry = _entry_to_update(before, event)
     after = execution.replica.role
-    if not isinstance(request, messages.UpdateRaftVoterRequest):
-        return
-    if not isinstance(before.role, Leader) or not isinstance(after, Leader):
+    if entry is None or not isinstance(before.role, Leader) or not isinstance(after, Leader):
         return
     appended = any(map(membership.has_voters, execution.appended))
     _, _, version = membership.own_history(before)[-1]
     accepted = any(map(_accepts, execution.responses))
     noted = set(before.role.reported)
     if accepted and version < 1:
-        noted = {entry for entry in noted if entry.key.id != request.voter.id} | {reported_entry(request)}
+        noted = {known for known in noted if known.key.id != entry.key.id} | {entry}
     if appended != (accepted and version >= 1) or set(after.reported) != noted:
         yield "VoterChangeIsAsAsked"
 
@@ -294,6 +297,15 @@ def _adds_another(event: Event | None, after: Replica) -> bool:
         return False
     asked = change.voter.key == request.voter and change.offset is None
     return asked and change.voter.endpoints != request.endpoints
+
+
+def _entry_to_update(before: Replica, event: Event | None) -> Voter | None:
+    """The entry that a leader may take over in the step: on a request, or on the answer to its probe."""
+    request, change = request_of(event), before.role.change if isinstance(before.role, Leader) else None
+    if isinstance(request, messages.UpdateRaftVoterRequest):
+        return reported_entry(request)
+    probed = isinstance(response_of(event), messages.ApiVersionsResponse)
+    return change.voter if probed and isinstance(change, UpdatingVoter) else None
 
 
 def _is_updated_unasked(before: Replica, event: Event | None, after: Replica) -> bool:

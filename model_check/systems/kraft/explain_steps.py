@@ -10,7 +10,7 @@ from kraftcheck.reference import messages
 from kraftcheck.reference.effects import Reply, Send, Transition, Truncate
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
-from kraftcheck.reference.replica import AddingVoter, Leader, Replica
+from kraftcheck.reference.replica import AddingVoter, Leader, Replica, UpdatingVoter
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.systems.kind import Run
 from kraftcheck.systems.kraft import assignments, membership
@@ -145,6 +145,8 @@ def _unanswered(case: _Case) -> Iterator[str]:
     what = "A removal"
     if isinstance(change, AddingVoter):
         what = f"The addition of {print_key(change.voter.key)}"
+    elif isinstance(change, UpdatingVoter):
+        what = f"The update of {print_key(change.voter.key)}"
     if any(isinstance(effect, Reply) and effect.to == CLIENT for effect in case.run.effects):
         yield f"{what} was under way at Leader {case.id}; the client gets a second answer."
     else:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 from kraftcheck.reference.frozen import declared_types, is_frozen, marks_of, options_of
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import HIGH_WATERMARK_NOT_SUPPORTED
-from kraftcheck.reference.replica import AddingVoter, AlteringQuorum, RemovingVoter
+from kraftcheck.reference.replica import AddingVoter, AlteringQuorum, RemovingVoter, UpdatingVoter
 from kraftcheck.reference.types import Meaning, Order
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.systems.kraft.clock import Clock
@@ -139,7 +139,7 @@ def _unless_none(rebuild: Rebuild[A]) -> Rebuild[A]:
 EPOCHS = frozenset({Meaning.EPOCH, Meaning.LAST_EPOCH})
 OFFSETS = frozenset({Meaning.FIRST_OFFSET, Meaning.END_OFFSET})
 #: Values of these, which no state has here.
-_ABSENT = (SnapshotId, AddingVoter, RemovingVoter, AlteringQuorum, Clock, Origin)
+_ABSENT = (SnapshotId, AddingVoter, RemovingVoter, UpdatingVoter, AlteringQuorum, Clock, Origin)
 
 Change = Callable[[Meaning, int], int]
 

@@ -84,6 +84,7 @@ class ProtocolChoice(Table):
         "kafka-4.2",
         "kafka-4.3",
         "kafka-4.4",
+        "kafka-trunk",
         "kip996",
         "kip853",
         "kip595",

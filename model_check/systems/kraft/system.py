@@ -20,7 +20,7 @@ from kraftcheck.reference.messages import (
     Response,
 )
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import AddingVoter, Follower, Leader, RemovingVoter, Replica, Resigned
+from kraftcheck.reference.replica import Follower, Leader, Replica, Resigned
 from kraftcheck.reference.types import INT32
 from kraftcheck.reference.versions import refusal as refusal_of
 from kraftcheck.systems.kraft import clock as clocks
@@ -369,7 +369,7 @@ def _with_abandoned_fetches(node: Node, forgetful: int) -> Node:
 def _with_abandoned_change(node: Node, forgetful: int) -> Node:
     assert node.replica is not None
     role = node.replica.role
-    if not isinstance(role, Leader) or not isinstance(role.change, AddingVoter | RemovingVoter):
+    if not isinstance(role, Leader) or role.change is None:
         return node
     if role.change.source != forgetful:
         return node

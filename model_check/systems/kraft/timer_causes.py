@@ -10,6 +10,7 @@ from kraftcheck.reference.effects import (
     AppendAccepted,
     ArmTimer,
     Duration,
+    Reply,
     Send,
     SuccessorBackoff,
     Transition,
@@ -19,6 +20,7 @@ from kraftcheck.reference.events import Append, Event, Poll, RequestReceived, Re
 from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
+    ApiVersionsResponse,
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     FetchResponse,
@@ -28,6 +30,7 @@ from kraftcheck.reference.messages import (
     RemoveRaftVoterResponse,
     Request,
     Response,
+    UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
     VoteResponse,
 )
@@ -46,9 +49,10 @@ from kraftcheck.reference.replica import (
     Leader,
     Prospective,
     Replica,
+    UpdatingVoter,
     VoterChange,
 )
-from kraftcheck.reference.voters import majority
+from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.systems.kraft.contacts import epoch_of, is_refused, sender
 from kraftcheck.systems.kraft.network import request_of, response_of
 from kraftcheck.systems.kraft.node import OWN_MEMBERSHIP, Execution
@@ -271,7 +275,7 @@ def _check_quorum_cause(case: Case) -> Cause:
     """A majority of voters has been heard from; or, in KIP-595, the leader asks whether it was replaced."""
     asks = case.protocol.zombie_leader is ZombieLeader.FIND_QUORUM and case.found_expired(Timer.CHECK_QUORUM)
     # A fetch that has waited counts again when it is answered.
-    heard = isinstance(case.event, RequestReceived) or bool(case.before.parked)
+    heard = case.request is not None or bool(case.before.parked) or _heard_from(case) is not None
     possible = asks or (heard and isinstance(case.before.role, Leader))
     return _cause(possible, case.stays and case.protocol.counts_contacts and _hears_majority(case))
 
@@ -290,7 +294,7 @@ def _is_announced(case: Case) -> bool:
 
 def _voter_change_cause(case: Case) -> Cause:
     """A change of the voter set begins."""
-    asked = isinstance(case.request, AddRaftVoterRequest | RemoveRaftVoterRequest)
+    asked = isinstance(case.request, AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest)
     begins = _change(case.after) is not None and _change(case.before) is None
     return _cause(asked and _change(case.before) is None, begins)
 
@@ -392,11 +396,21 @@ def _hears_majority(case: Case) -> bool:
     """Whether a leader has now heard from a majority of its voters, itself counted if it is one. It keeps the
     ids of those that it has heard from.
     """
-    before, event = case.before, case.event
-    if not isinstance(before.role, Leader) or not isinstance(event, RequestReceived) or not case.accepts:
-        return False
-    voter = sender(event.request)
-    if voter is None or epoch_of(event.request) != before.epoch or not before.voters.is_voter(voter):
+    before, voter = case.before, _heard_from(case)
+    if not isinstance(before.role, Leader) or voter is None or not before.voters.is_voter(voter):
         return False
     heard = {*before.role.contacts, voter.id} - {before.id}
     return len(heard) + before.is_voter >= majority(len(before.voters))
+
+
+def _heard_from(case: Case) -> ReplicaKey | None:
+    """The replica whose request the leader accepts: at once, or after it has reached the voter (trunk)."""
+    change, request = _change(case.before), case.request
+    replies = [reply.response for reply in case.execution.all(Reply)]
+    updated = [each for each in replies if isinstance(each, UpdateRaftVoterResponse)]
+    if isinstance(case.response, ApiVersionsResponse) and isinstance(change, UpdatingVoter):
+        return change.voter.key if any(each.partition_error is ErrorCode.NONE for each in updated) else None
+    if request is None or not case.accepts or epoch_of(request) != case.before.epoch:
+        return None
+    waits = isinstance(request, UpdateRaftVoterRequest) and not updated
+    return None if waits else sender(request)

@@ -19,6 +19,7 @@ from kraftcheck.reference.messages import (
     FetchRequest,
     FetchSnapshotResponse,
     RemoveRaftVoterResponse,
+    UpdateRaftVoterResponse,
     VoteRequest,
 )
 from kraftcheck.reference.protocol import Protocol
@@ -29,6 +30,7 @@ from kraftcheck.reference.replica import (
     Leader,
     RemovingVoter,
     Replica,
+    UpdatingVoter,
     VoterChange,
 )
 from kraftcheck.reference.voters import ReplicaKey
@@ -107,14 +109,15 @@ def _loading_violations(before: Replica, event: Event | None, execution: Executi
 def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iterator[str]:
     """P-8: a change that is no longer under way has one answer, unless the process has ended."""
     change = role.change
-    if not isinstance(change, AddingVoter | RemovingVoter) or execution.ended is not None:
+    if change is None or execution.ended is not None:
         return
     after = execution.replica.role
     due = not (isinstance(after, Leader) and _is_same_change(change, after.change))
-    if isinstance(change, AddingVoter) and not change.ack_when_committed:
+    early = isinstance(change, AddingVoter) and not change.ack_when_committed
+    if early or isinstance(change, UpdatingVoter):
         # A client that does not wait for the commit gets its answer on append, and no second one.
         later = after.change if isinstance(after, Leader) else None
-        appended = isinstance(later, AddingVoter) and later.offset is not None
+        appended = later is not None and later.offset is not None
         due = change.offset is None and (due or appended)
     answered = any(_answers(reply, change) for reply in execution.all(Reply))
     # An answer to a request may be about another request.
@@ -151,7 +154,7 @@ _OPEN = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FO
 def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> bool:
     """P-8: a change whose voter set is in the log may still commit, and no answer may report its failure."""
     change = role.change
-    if not isinstance(change, AddingVoter | RemovingVoter) or change.offset is None:
+    if change is None or change.offset is None:
         return False
     if isinstance(event, RequestReceived) and event.source == change.source:
         return False  # the answer may be about that request
@@ -159,15 +162,23 @@ def _is_given_up_too_early(role: Leader, event: Event, execution: Execution) -> 
     return any(isinstance(each, kinds) and each.error not in _OPEN for each in execution.responses)
 
 
-def _is_same_change(change: AddingVoter | RemovingVoter, after: VoterChange | None) -> bool:
-    if isinstance(change, AddingVoter) and isinstance(after, AddingVoter):
-        return change.voter.key == after.voter.key and change.source == after.source
-    return change == after
+def _is_same_change(change: VoterChange, after: VoterChange | None) -> bool:
+    if isinstance(change, RemovingVoter) or isinstance(after, RemovingVoter | None):
+        return change == after
+    same_kind = type(change) is type(after)
+    return same_kind and change.voter.key == after.voter.key and change.source == after.source
 
 
-def _answers(reply: Reply, change: AddingVoter | RemovingVoter) -> bool:
-    kind = AddRaftVoterResponse if isinstance(change, AddingVoter) else RemoveRaftVoterResponse
-    return reply.to == change.source and isinstance(reply.response, kind)
+#: What answers the request for a change.
+_ANSWERS = {
+    AddingVoter: AddRaftVoterResponse,
+    RemovingVoter: RemoveRaftVoterResponse,
+    UpdatingVoter: UpdateRaftVoterResponse,
+}
+
+
+def _answers(reply: Reply, change: VoterChange) -> bool:
+    return reply.to == change.source and isinstance(reply.response, _ANSWERS[type(change)])
 
 
 def _identity_violations(before: Replica, event: RequestReceived, execution: Execution) -> Iterator[str]:

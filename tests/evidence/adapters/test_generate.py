@@ -17,10 +17,10 @@ from kraftcheck.evidence.adapters.probes import probes
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import AdapterProcess, Session, words_of
-from kraftcheck.evidence.adapters.stimuli import DriveSequence, ReplaceDisk, Start
+from kraftcheck.evidence.adapters.stimuli import DriveSequence, Pause, ReplaceDisk, Start
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.protocol import DOCUMENTS, KAFKA, KIP996, PRESETS, Protocol
+from kraftcheck.reference.protocol import DOCUMENTS, KAFKA, KAFKA_TRUNK, KIP996, PRESETS, RELEASES, Protocol
 from kraftcheck.reference.replica import Leader
 from kraftcheck.support import codec
 from kraftcheck.systems import scenario
@@ -102,7 +102,12 @@ def test_scripts_exercise_every_rule_of_what_scenarios_have_no_notion_of() -> No
     areas = ("ADD-", "REMOVE-", "UPDATE-", "KVER-", "SNAP-", "VSET-", "FETCH-12", "FETCH-13")
     rules = [rule for rule in carried_out() if rule.startswith(areas)]
     assert len(rules) > 50
-    assert set(rules) <= rules_of(list(scripts(KAFKA)))
+    assert set(rules) <= rules_of([*scripts(KAFKA), *scripts(KAFKA_TRUNK)])
+
+
+@pytest.mark.parametrize("preset", RELEASES)
+def test_a_voter_reports_after_any_period(preset: str) -> None:
+    assert "UPDATE-1" in rules_of(list(scripts(PRESETS[preset])))
 
 
 @pytest.mark.parametrize("preset", DRIVEN)
@@ -114,6 +119,7 @@ def test_every_step_of_a_script_happens_until_the_process_ends(preset: str) -> N
         questions = list(Asking(sequence).questions())
         ended = [each.position for each in questions if each.ended and each.outcome is not None]
         asked = {each.position for each in questions}
+        asked |= {number for number, each in enumerate(sequence.stimuli) if isinstance(each, Pause)}
         last = ended[-1] if ended else len(sequence.stimuli)
         missed = [n for n in range(len(sequence.stimuli)) if n not in asked and n < last]
         assert not missed, (sequence.name, [sequence.stimuli[n] for n in missed])

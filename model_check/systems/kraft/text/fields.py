@@ -127,9 +127,10 @@ def _leader_fields(role: roles.Leader) -> dict[str, str]:
 def _voter_change(change: roles.VoterChange | None) -> str:
     if change is None:
         return NOTHING
-    if isinstance(change, roles.AddingVoter):
+    if not isinstance(change, roles.RemovingVoter):
         at = "asks what it supports" if change.offset is None else f"appended at {change.offset}"
-        return f"adds {print_key(change.voter.key)} ({at})"
+        does = "adds" if isinstance(change, roles.AddingVoter) else "updates"
+        return f"{does} {print_key(change.voter.key)} ({at})"
     return f"removes a voter (appended at {change.offset})"
 
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.kafka.raft.Upgrade;
+import org.apache.kafka.raft.VoterUpdate;
 
 import java.util.List;
 
@@ -19,17 +20,19 @@ final class Capabilities {
     private static final List<String> STATE = List.of(
         "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "logStart", "snapshot", "voters",
         "votersOffset", "kraftVersion", "isVoter", "election", "epochStart", "progress", "unacked", "pendingAdd",
-        "pendingRemove", "resignRequested", "fetchingSnapshot", "preferredSuccessors", "shuttingDown");
+        "pendingRemove", "pendingUpdate", "resignRequested", "fetchingSnapshot", "preferredSuccessors",
+        "shuttingDown");
 
     private Capabilities() { }
 
-    /** The capabilities for the handshake; a release may lack the finalizing of kraft.version. */
+    /** The capabilities for the handshake; a release may lack the finalizing of kraft.version and pending updates. */
     static ObjectNode shown() {
         ObjectNode shown = Json.object();
         ArrayNode events = shown.putArray("events");
         EVENTS.stream().filter(each -> Upgrade.OFFERED || !each.equals("upgradeKRaftVersion")).forEach(events::add);
         EFFECTS.forEach(shown.putArray("effects")::add);
-        STATE.forEach(shown.putArray("state")::add);
+        ArrayNode state = shown.putArray("state");
+        STATE.stream().filter(each -> VoterUpdate.OFFERED || !each.equals("pendingUpdate")).forEach(state::add);
         return shown.put("ordered", true);
     }
 }

@@ -92,6 +92,7 @@ final class ShownState {
         });
         if (!unacked.isEmpty()) shown.set("unacked", unacked);
         VoterChange.added(leader).ifPresent(voter -> shown.set("pendingAdd", key(voter)));
+        VoterUpdate.updated(leader).ifPresent(voter -> shown.set("pendingUpdate", key(voter)));
         VoterChange.removedAt(leader).ifPresent(offset -> shown.put("pendingRemove", offset));
         if (leader.isResignRequested()) shown.put("resignRequested", true);
     }
