@@ -87,6 +87,7 @@ class AdapterHost:
         self._raw: dict[int, Json] = {}
         self._due: dict[Timer, int] = {}
         self._failure = ""
+        self._unshown = False
         self._state: Json = {}
         self.effects: list[Effect] = []
         self.stopped = False
@@ -108,7 +109,7 @@ class AdapterHost:
 
     def begin(self) -> None:
         """A new recorded step begins."""
-        self.effects, self._raw = [], {}
+        self.effects, self._raw, self._unshown = [], {}, False
 
     def feed(self, stimulus: Event, now: int, raw: Json = None) -> None:
         """One step of the adapter."""
@@ -181,6 +182,10 @@ class AdapterHost:
         state["deadlines"] = self._clock.displayed(state["state"], len(state["voters"]), now)
         return state
 
+    def arms_unshown(self) -> bool:
+        """Whether a step since the last :meth:`begin` restarted a timer that states do not show."""
+        return self._unshown
+
     def raw(self, sent: Effect) -> Json:
         """The content of a sent message as the adapter reported it."""
         return self._raw[id(sent)]
@@ -231,11 +236,13 @@ class AdapterHost:
         elif isinstance(effect, Reply):
             self._fetches.discard(-1 if effect.correlation is None else effect.correlation)
         elif isinstance(effect, ForgetRequests):
-            for waits in (self._awaited, self._unanswered, self._backing_off):
-                if effect.node is None:
+            if effect.node is None:
+                for waits in (self._awaited, self._unanswered, self._backing_off):
                     waits.clear()
-                else:
-                    waits.pop(effect.node, None)
+            else:
+                # The request has timed out. Kafka takes a late answer for a failure until it next looks at
+                # the connection, so that answer may still start a back-off.
+                self._awaited.pop(effect.node, None)
         elif isinstance(effect, Stop):
             self.stopped = True
         if isinstance(effect, Send | Reply):
@@ -245,15 +252,17 @@ class AdapterHost:
     def _arm(self, timer: Timer, ms: Json, now: int) -> None:
         """The adapter arms a timer. What it would draw at random, the recorder draws.
 
-        An election timer that expires when the one before would have is what is left of that.
+        An election timer that expires when the one before would have is what is left of that; so is one of
+        1 ms after that, for a timer expires in a poll only.
         """
+        self._unshown |= not Clock.is_shown(timer)
         if ms is None:
             self._clock.deadlines[timer] = None
             self._due.pop(timer, None)
         elif isinstance(ms, int):
             before, due = self._due.get(timer), now + ms
             self._due[timer] = due
-            if timer is Timer.ELECTION and before == due:
+            if timer is Timer.ELECTION and before is not None and max(before, now + 1) == due:
                 return
             if timer is Timer.ELECTION and ms > self._times.election_backoff_max:
                 ms = self._election_timeout()

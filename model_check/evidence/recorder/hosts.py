@@ -51,6 +51,9 @@ class Hosted(Interface):
     def state(self, now: int) -> Json:
         """The state as recordings show it, with its deadlines."""
 
+    def arms_unshown(self) -> bool:
+        """Whether a step since the last :meth:`begin` restarted a timer that states do not show."""
+
     def raw(self, sent: Effect) -> Json:
         """The content of a sent message as the adapter reported it; ``None``: the reference sent it."""
 

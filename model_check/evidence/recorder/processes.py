@@ -55,7 +55,7 @@ class Processes(Network, ABC):
             if self._crashes(process, before, None):
                 return
             calls = listener.during(host.effects, host.replica.log)
-            self._show(process, "tick", {}, before, calls)
+            self._show(process, "tick", {}, before, calls, always=host.arms_unshown())
             if host.stopped:
                 end = node.disk.log.end_offset
                 left = [Flush(end)] if node.disk.flushed < end else []

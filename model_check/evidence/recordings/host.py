@@ -16,13 +16,20 @@ from kraftcheck.evidence.recordings.recording import NOT_RAFT
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import ArmTimer, Effect, Send, Stop
-from kraftcheck.reference.events import BackoffExpired, Poll, RequestTimedOut
+from kraftcheck.reference.events import BackoffExpired, Poll, RequestTimedOut, Timer
 from kraftcheck.reference.events import Event as Stimulus
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.messages import ApiVersionsRequest
+from kraftcheck.reference.messages import (
+    AddRaftVoterRequest,
+    ApiVersionsRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+)
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Connection, Replica
-from kraftcheck.reference.step import Outcome, start
+from kraftcheck.reference.step import Outcome, start, step
+
+_MEMBERSHIP = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
 
 
 class Host:
@@ -88,13 +95,27 @@ class Host:
             self.feed(stimulus, now)
             if isinstance(stimulus, RequestTimedOut):
                 self.clock.timed_out(stimulus.node, now)
-                if stimulus.node == discovery:
-                    # The replica asks a static voter for a leader under its own id, including the silent
-                    # leader.
+                # The replica asks a static voter for a leader under its own id, including the silent leader.
+                if stimulus.node == discovery or self._reports_to(stimulus.node, expired, now):
                     self.feed(BackoffExpired(stimulus.node), now)
         if discovery is None:
             discovery = self.any_ready_server()
         self.feed(Poll(expired, discovery, now), now)
+
+    def _reports_to(self, leader: int, expired: tuple[Timer, ...], now: int) -> bool:
+        """Whether the poll asks the silent ``leader`` for a change of the voter set: such a request goes to a
+        connection that has timed out, and only a Fetch passes over it (Kafka: RequestManager.isReady,
+        KafkaRaftClient.maybeSendFetchToBestNode).
+        """
+        if Timer.UPDATE_VOTER not in expired:
+            return False
+        ready = step(self.protocol, self.replica, BackoffExpired(leader)).replica
+        sent = step(self.protocol, ready, Poll(expired, None, now)).effects
+        return any(isinstance(each, Send) and isinstance(each.request, _MEMBERSHIP) for each in sent)
+
+    def arms_unshown(self) -> bool:
+        """Whether a step since the last :meth:`begin` restarted a timer that states do not show."""
+        return any(isinstance(each, ArmTimer) and not Clock.is_shown(each.timer) for each in self.effects)
 
     def any_ready_server(self) -> int | None:
         """A bootstrap server without a pending request or back-off."""

@@ -199,9 +199,10 @@ class NodeRun:
 
     def _tick(self, event: StepEvent) -> None:
         assert event.state is not None
-        if processes.is_second_half(event, self.last_state):
-            if not event.line.callbacks and same(self.last_state, event.state):
-                self.found.append(Found("tick", "a poll with a visible effect", None))
+        is_second_half = processes.is_second_half(event, self.last_state)
+        # A poll with no other effect than a timer that states do not show.
+        shows_nothing = is_second_half and not event.line.callbacks and same(self.last_state, event.state)
+        if is_second_half and not shows_nothing:
             self._unseen_poll()
             self._compare(event, polled=True)
             self.unseen_poll_at = event.now
@@ -214,6 +215,8 @@ class NodeRun:
                     self._unseen_poll()
                 self.host.poll(event.now, shown.discovery_choice(event, self.servers))
             self.unseen_poll_at = None
+            if shows_nothing and not self.host.arms_unshown():
+                self.found.append(Found("tick", "a poll with a visible effect", None))
             self._compare(event)
 
     def _receive(self, event: StepEvent) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from kraftcheck.evidence.recordings import lines
 from kraftcheck.evidence.recordings.outcome import Found
-from kraftcheck.evidence.recordings.recording import StepEvent
+from kraftcheck.evidence.recordings.performed import DeleteBefore, TruncateToSnapshot
+from kraftcheck.evidence.recordings.recording import NOT_RAFT, StepEvent
 from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.reference.effects import AppendBatch, Effect, Fatal, Flush, Persist
 
@@ -31,7 +32,7 @@ REASONS = frozenset({"killed", "stopped", "fatal", *POINTS})
 
 @dataclass(slots=True)
 class Process:
-    """The process on a node. ``end_of_log`` is the end of the log as last shown; ``lost`` is the number of
+    """The process on a node. ``log_start`` and ``end_of_log`` are those last shown; ``lost`` is the number of
     records that the next process must lack, and ``ended_at`` the line of the end that gives it;
     ``directory_at`` is the line that gives the disk; ``paused_at`` is the line of the last pause,
     ``last_step`` that of the last step of any process.
@@ -42,6 +43,7 @@ class Process:
     runs: bool = False
     incarnation: int = 0
     ends: int = 0
+    log_start: int = 0
     end_of_log: int = 0
     lost: int = 0
     lost_before_wipe: int = 0
@@ -78,7 +80,7 @@ class Processes:
             yield from _end(process, line)
         process.last_step = event.seq
         if isinstance(line, lines.Shown):
-            process.end_of_log = line.state.leo
+            process.end_of_log, process.log_start = line.state.leo, line.state.log_start or 0
 
     def _start(self, process: Process, line: lines.StartLine) -> Iterator[Found]:
         node = process.node
@@ -110,7 +112,8 @@ class Processes:
                 yield Found("dirId", "a new one", process.directory)
             process.directory, process.directory_at = line.dir_id, line.seq
             # No line shows whether records lost with the power, before the disk was replaced, count as lost.
-            process.end_of_log, process.lost, process.lost_before_wipe = 0, 0, process.lost
+            process.lost, process.lost_before_wipe = 0, process.lost
+            process.log_start = process.end_of_log = 0
         elif isinstance(line, lines.PauseLine):
             process.paused_at = line.seq
             if line.ms < 0:
@@ -142,7 +145,12 @@ def _end(process: Process, line: lines.EndLine) -> Iterator[Found]:
         yield Found("reason", f"one of {', '.join(sorted(REASONS))}", line.reason)
     process.runs, process.ends = False, process.ends + 1
     process.end_of_log, process.ended_at = line.leo, line.seq
-    process.lost = process.lost_before_wipe = max(0, line.leo - line.flushed) if line.power_loss else 0
+    for operation in line.log:
+        if isinstance(operation, DeleteBefore | TruncateToSnapshot):
+            process.log_start = operation.offset
+    # Records below the start of the log are not there to be lost: a snapshot replaced them.
+    kept = max(line.flushed, process.log_start)
+    process.lost = process.lost_before_wipe = max(0, line.leo - kept) if line.power_loss else 0
 
 
 def _clock(node: lines.NodeConfig, event: StepEvent) -> Iterator[Found]:
@@ -163,7 +171,9 @@ def is_second_half(event: StepEvent, last: Json) -> bool:
     """
     now = event.state
     line = event.line
-    if now is None or line.sent or line.log or line.persisted or last is None:
+    # The next line of a node lists what its server has answered, whatever that line shows.
+    sent = any(each.api != NOT_RAFT or each.is_request for each in line.sent)
+    if now is None or sent or line.log or line.persisted or last is None:
         return False
     deadlines, before = now["deadlines"], last["deadlines"]
     if now.keys() != last.keys() or deadlines.keys() != before.keys():

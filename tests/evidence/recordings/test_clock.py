@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.recordings.clock import Clock
-from kraftcheck.evidence.recordings.lines import TickLine
+from kraftcheck.evidence.recordings.lines import Sent, TickLine
 from kraftcheck.evidence.recordings.processes import is_second_half
 from kraftcheck.evidence.recordings.recording import StepEvent
 from kraftcheck.evidence.recordings.typed import typed
@@ -116,3 +116,12 @@ def test_a_tick_in_which_only_a_timer_ran_out_is_the_second_half_of_a_poll() -> 
     assert not is_second_half(_tick(armed, 50), before)
     assert not is_second_half(_tick({**before, "state": "Resigned"}, 50), before)
     assert not is_second_half(_tick(before, 50), None)
+
+
+def test_what_the_server_of_a_node_answers_may_stand_on_any_half() -> None:
+    before: dict[str, Any] = {"state": "Leader", "deadlines": {"beginQuorumEpoch": 50}}
+    event = _tick({"state": "Leader", "deadlines": {"beginQuorumEpoch": -1}}, 50)
+    event.line.sent.append(Sent(7, 4, "resp", "ApiVersions", 6))
+    assert is_second_half(event, before)
+    event.line.sent.append(Sent(8, 4, "resp", "Fetch", 5))
+    assert not is_second_half(event, before)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kraftcheck.evidence.recorder.parts import finished
+from kraftcheck.evidence.recorder.schedule import Choice, Cluster, Schedule, record
 from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recordings.exceptions import (
     CONTENT_UNKNOWN,
@@ -274,6 +275,41 @@ def test_a_tick_that_shows_nothing_is_reported() -> None:
     seq = next(line["seq"] for line in lines[100:] if line["ev"] == "tick" and line["out"])
     del lines[seq]["out"]
     assert ("tick", seq) in [(one.field, one.seq) for one in report_on(lines).differences]
+
+
+def test_a_poll_that_restarts_a_timer_which_no_state_shows_is_recorded() -> None:
+    """A voter that has nothing to report about itself looks again a fetch timeout later."""
+    lines = record(Schedule("idle", 1, 6_000, Cluster(), tuple(Choice(9 * n, "start", n) for n in (1, 2, 3))))
+    agrees(lines)
+    last: dict[int, dict[str, Any]] = {}
+    idle = []
+    for line in lines:
+        same = line["ev"] == "tick" and not {"out", "log", "cb"} & line.keys()
+        if same and line["s"] == last.get(line["n"]):
+            idle.append(line["seq"])
+        if "s" in line:
+            last[line["n"]] = line["s"]
+    assert idle
+    repeated = inserted(lines, idle[0] + 1, lines[idle[0]])
+    assert ("tick", idle[0] + 1) in [(one.field, one.seq) for one in report_on(repeated).differences]
+
+
+def test_records_below_the_start_of_the_log_are_not_lost_with_the_power() -> None:
+    choices = (
+        *(Choice(9 * node, "start", node) for node in (1, 2, 3)),
+        *(Choice(at, "append", count=3) for at in range(2_600, 4_000, 200)),
+        Choice(2_500, "start", 101),
+        Choice(4_200, "snapshot", 101),
+        *(Choice(at, "append", count=3) for at in range(4_500, 6_000, 50)),
+        Choice(5_400, "kill", 101),
+        Choice(5_500, "start", 101),
+    )
+    lines = record(Schedule("start", 1, 6_000, Cluster(brokers=1), choices))
+    ends = [line for line in lines if line["ev"] == "end" and line["powerLoss"]]
+    restart = next(line for line in lines if line["ev"] == "start" and line["inc"] == 2)
+    assert ends[0]["flushed"] < restart["s"]["logStart"]
+    assert restart["lostUnflushed"] == ends[0]["leo"] - restart["s"]["logStart"]
+    agrees(lines)
 
 
 def test_a_number_left_out_is_counted() -> None:
