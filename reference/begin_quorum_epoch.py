@@ -12,7 +12,7 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import BeginQuorumEpochRequest, BeginQuorumEpochResponse
-from kraftcheck.reference.replica import Leader
+from kraftcheck.reference.replica import Follower, Leader, Prospective
 from kraftcheck.reference.work import Work
 
 
@@ -35,7 +35,10 @@ def handle_request(work: Work, request: BeginQuorumEpochRequest) -> BeginQuorumE
     work.by("BEGIN-5" if request.epoch > work.replica.epoch else "BEGIN-7")
     if not work.replica.is_voter:
         work.by("BEGIN-13")
+    asked = isinstance(work.replica.role, Prospective)
     epochs.learn(work, request.epoch, request.leader, endpoints)
+    if asked and isinstance(work.replica.role, Follower):
+        work.by("PREVOTE-24")
     # decide
     if not epochs.is_addressee(work, request.voter):
         work.by("ID-4", "ID-5", "BEGIN-9")

@@ -13,7 +13,7 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
 from kraftcheck.reference.protocol import ClusterId, ProspectiveLeader, ReceiverKeyCheck, VoterMembership
-from kraftcheck.reference.replica import Leader, Prospective, Resigned
+from kraftcheck.reference.replica import Follower, Leader, Prospective, Replica, Resigned
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, matches
 from kraftcheck.reference.work import Work
 
@@ -164,10 +164,12 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
         if isinstance(replica.role, Leader) and response.epoch > replica.epoch:
             work.by("CHECKQ-6")
         learn(work, response.epoch, response.leader, endpoints)
+        _note_whom_prospective_follows(work, replica)
         return True
     if response.leader is not None and replica.quorum_state.leader is None:
         work.by("RESP-4")
         transitions.to_follower(work, response.epoch, response.leader, endpoints)
+        _note_whom_prospective_follows(work, replica)
         return error is not ErrorCode.NONE
     if _prospective_follows(work, response):
         work.by("PREVOTE-23")
@@ -194,6 +196,11 @@ def _waits_for_announcement(work: Work) -> bool:
     """A rejected alternative of KIP-996: in its own epoch a Prospective believes the leader alone."""
     announced = work.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED
     return announced and isinstance(work.replica.role, Prospective)
+
+
+def _note_whom_prospective_follows(work: Work, before: Replica) -> None:
+    if isinstance(before.role, Prospective) and isinstance(work.replica.role, Follower):
+        work.by("PREVOTE-23")
 
 
 def _prospective_follows(work: Work, response: EpochResponse) -> bool:

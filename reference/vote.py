@@ -54,7 +54,11 @@ def _request_error(work: Work, request: VoteRequest) -> ErrorCode:
         work.by("PREVOTE-7" if request.pre_vote else "VOTE-4")
         return ErrorCode.INVALID_REQUEST
     rule = "PREVOTE-8" if request.pre_vote else "VOTE-5"
-    return epochs.voter_request_error(work, request.candidate.id, request.epoch, rule, membership="VOTE-6")
+    candidate, replica = request.candidate.id, work.replica
+    error = epochs.voter_request_error(work, candidate, request.epoch, rule, membership="VOTE-6")
+    if error is ErrorCode.NONE and not (replica.is_voter and replica.voters.find(candidate)):
+        work.by("VOTE-6")
+    return error
 
 
 def _is_kept_by_leader(work: Work, request: VoteRequest) -> bool:

@@ -179,6 +179,10 @@ def steps(system: System, state: GlobalState) -> Iterator[Step]:
     """All enabled steps from ``state``: deliveries, then actions, then losses."""
     for component, message, outcomes in events(system, state):
         yield from _outcome_steps(system, state, component, message, outcomes)
+    yield from _losses(system, state)
+
+
+def _losses(system: System, state: GlobalState) -> Iterator[Step]:
     loss = system.network.loss
     full = len(state.messages) >= system.network.capacity
     if loss is Loss.ALWAYS or (loss is Loss.WHEN_FULL and full):
@@ -186,6 +190,26 @@ def steps(system: System, state: GlobalState) -> Iterator[Step]:
             path = PathStep("lose", system.destination(message), message, 0)
             left = _without(state.messages, message)
             yield Step(path, None, GlobalState(state.locals, left, state.history, state.budgets))
+
+
+def step_along(system: System, state: GlobalState, path: PathStep) -> Step:
+    """The step ``path`` from ``state``, without a question to the system about any other event. Raises
+    :class:`ReplayError` when the system does not offer it there, or only outside the bounds.
+    """
+    component, message = path.component, path.message
+    offered: Iterator[Step] = iter(())
+    if path.kind == "act":
+        outcomes = system.actions(component, state.locals[component])
+        offered = _outcome_steps(system, state, component, None, outcomes)
+    elif path.kind == "lose":
+        offered = _losses(system, state)
+    elif message in state.messages:
+        outcomes = system.deliver(component, state.locals[component], message)
+        offered = _outcome_steps(system, state, component, message, outcomes)
+    for step in offered:
+        if step.path == path and step.cut is None:
+            return step
+    raise ReplayError(f"the system does not offer {path}")
 
 
 def broken_invariants(system: System, state: GlobalState) -> tuple[str, ...]:
@@ -229,9 +253,10 @@ def replay(
     state = initial_states(system)[initial]
     trace: list[tuple[PathStep, Outcome | None, GlobalState]] = []
     for number, wanted in enumerate(path):
-        step = next((s for s in steps(system, state) if s.path == wanted and s.cut is None), None)
-        if step is None:
-            raise ReplayError(f"step {number}: the system does not offer {wanted}")
+        try:
+            step = step_along(system, state, wanted)
+        except ReplayError as error:
+            raise ReplayError(f"step {number}: {error}") from None
         if number < len(path) - 1 and (step.violations or broken_invariants(system, step.target)):
             raise ReplayError(f"step {number}: violates a property before the end of the path")
         state = step.target

@@ -38,6 +38,8 @@ def gzip_lines(path: Path, what: str) -> Iterator[tuple[str, str]]:
                     )
                 yield _text(line, where), where
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        if number == 0 and isinstance(error, gzip.BadGzipFile):
+            raise InputError(f"{path}: is no gzip file; give {what}.") from error
         raise InputError(f"{path}: the gzip file is damaged or cut off after line {number}.") from error
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kraftcheck.checking.counterexamples import simplest_of
 from kraftcheck.engine.system import Violation
 from kraftcheck.evidence.adapters.asked import Asking
-from kraftcheck.evidence.adapters.extract import sequences
+from kraftcheck.evidence.adapters.extract import moments, sequences
 from kraftcheck.evidence.adapters.generate import generate
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
@@ -44,7 +44,8 @@ def counterexamples(
     """What each replica does in the simplest counterexamples."""
     for name, found in simplest_of(system, violations).items():
         walked = walk(system, found.violation.path, found.violation.initial)
-        yield from sequences(system, scenario, f"{scenario.name} {name}", walked.taken)
+        taken = moments(system, walked.taken)
+        yield from sequences(system, scenario, f"{scenario.name} {name}", taken)
 
 
 def asked(sequence: DriveSequence) -> Found | None:

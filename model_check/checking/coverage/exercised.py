@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kraftcheck import spec
-from kraftcheck.checking.coverage.not_exercised import carried_out, not_exercised
+from kraftcheck.checking.coverage.not_exercised import OTHER_VARIANT, carried_out, not_exercised
 from kraftcheck.checking.coverage.rule_evidence import MAX_REPORT_BYTES
-from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.protocol import KAFKA, PRESETS
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_text
+from kraftcheck.systems.switches import choices
 
 #: The commands whose ``--json`` counts the steps of each rule in which an implementation agrees.
 COMMANDS = ("drive", "conform", "record")
@@ -38,15 +39,25 @@ def _commands() -> str:
 
 def summary(reports: Mapping[str, frozenset[str]]) -> Iterator[str]:
     """The lines of a report: how many rules of steps ``reports`` exercise, each and together, and the rest by
-    the reason.
+    the reason: of a rule that Kafka's newest release does not follow, the presets under which it decides.
     """
     steps = carried_out()
     for name, rules in reports.items():
         yield f"{name}: {_count(rules, steps)}"
     together = frozenset[str]().union(*reports.values())
     yield f"rules exercised: {_count(together, steps)} of {len(steps)} that steps carry out"
-    for reason, left in not_exercised(together, KAFKA).items():
-        yield f"not exercised, {reason} ({len(left)}): {' '.join(left)}"
+    left = dict(not_exercised(together, KAFKA))
+    for rule in left.pop(OTHER_VARIANT, ()):
+        reason = _presets_of(rule)
+        left[reason] = (*left.get(reason, ()), rule)
+    for reason, rules in left.items():
+        yield f"not exercised, {reason} ({len(rules)}): {' '.join(rules)}"
+
+
+def _presets_of(rule: str) -> str:
+    catalogued = spec.load().rules[rule]
+    found = [name for name, preset in PRESETS.items() if catalogued.belongs_to(choices(preset))]
+    return f"in force under preset {' or '.join(found)} alone" if found else "in force under no preset"
 
 
 def _count(rules: Iterable[str], steps: tuple[str, ...]) -> int:

@@ -16,9 +16,10 @@ OTHER_SWITCH = "as they decide only where a switch of the protocol has another v
 #: Rules without a variant of their own that recorded runs of Kafka cannot show, with the reasons.
 _SILENT: Mapping[str, str] = {
     **dict.fromkeys(("PREVOTE-6", "STATE-5", "VOTE-22"), BEHIND_OTHERS),
-    **dict.fromkeys((f"TRANS-Forbid-{number}" for number in range(1, 6)), BEHIND_OTHERS),
+    **dict.fromkeys((f"TRANS-Forbid-{number}" for number in range(1, 5)), BEHIND_OTHERS),
     "DESCRIBE-8": "as it takes minutes without anything happening",
-    **dict.fromkeys(("PREVOTE-23", "PREVOTE-24", "TIMER-6", "VOTE-6"), OTHER_SWITCH),
+    "TRANS-Forbid-5": "as no peer has the id of the replica that it asks",
+    "TIMER-6": OTHER_SWITCH,
 }
 #: Rules of the sender's network client, which a replica sees only where another rule is in force.
 _SEEN_WITH: Mapping[str, str] = {"RESP-9": "PREVOTE-18"}

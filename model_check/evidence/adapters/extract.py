@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import NamedTuple, cast
 
+from kraftcheck.engine.system import GlobalState, PathStep
 from kraftcheck.evidence.adapters.asked import ON_DISK
 from kraftcheck.evidence.adapters.opening import opening, prefix_of
 from kraftcheck.evidence.adapters.prologue import Opening
@@ -29,16 +30,34 @@ from kraftcheck.traces.build import details
 from kraftcheck.traces.walk import Taken
 
 
+class Moment(NamedTuple):
+    """A step of a behaviour, with the state before it and the work of the reference; ``None`` for a loss."""
+
+    before: GlobalState
+    path: PathStep
+    detail: KRaftStep | None
+
+
+def moments(system: KRaftSystem, taken: Iterable[Taken]) -> tuple[Moment, ...]:
+    """The steps of a walk."""
+    return tuple(moment(system, each.before, each.step.path) for each in taken)
+
+
+def moment(system: KRaftSystem, before: GlobalState, path: PathStep) -> Moment:
+    """The step ``path`` from ``before``."""
+    return Moment(before, path, cast(KRaftStep | None, details(system, before, path)))
+
+
 def sequences(
-    system: KRaftSystem, scenario: KRaftScenario, name: str, taken: Sequence[Taken]
+    system: KRaftSystem, scenario: KRaftScenario, name: str, taken: Sequence[Moment]
 ) -> Iterator[DriveSequence]:
     """The sequence of each replica that takes steps in a behaviour.
 
     A replica whose initial state no sequence of events leads to is driven from its first start on.
     """
-    path = tuple(each.option for each in taken)
+    path = tuple(each.path for each in taken)
     for component, identity in enumerate(system.identities):
-        found = list(_happenings(system, component, taken))
+        found = list(_happenings(component, taken))
         disk, before = _opening(system, scenario, component)
         if before is None:
             found = _from_first_start(found)
@@ -67,21 +86,18 @@ def _opening(system: KRaftSystem, scenario: KRaftScenario, component: int) -> Op
     if prefix is None or system.identities[component].id in scenario.replicas.fresh:
         return opening(system, scenario, component)
     begun = opening(prefix.system, prefix.scenario, component)
-    run = (stimulus for _, stimulus in _happenings(prefix.system, component, prefix.taken))
+    taken = moments(prefix.system, prefix.taken)
+    run = (stimulus for _, stimulus in _happenings(component, taken))
     return begun if begun.stimuli is None else Opening(begun.disk, (*begun.stimuli, *run))
 
 
-def _happenings(
-    system: KRaftSystem, component: int, taken: Sequence[Taken]
-) -> Iterator[tuple[int, Stimulus]]:
+def _happenings(component: int, taken: Sequence[Moment]) -> Iterator[tuple[int, Stimulus]]:
     """The events at a replica, each with the number of its step in the behaviour."""
     for number, each in enumerate(taken, 1):
-        if each.step.path.component != component or each.step.path.kind == "lose":
+        if each.path.component != component or each.detail is None:
             continue
-        detail = details(system, each.before, each.step.path)
-        assert detail is not None
         node = cast(Node, each.before.locals[component])
-        for stimulus in stimuli_of(node, cast(KRaftStep, detail)):
+        for stimulus in stimuli_of(node, each.detail):
             yield number, stimulus
 
 
@@ -127,7 +143,7 @@ def _from_first_start(found: list[tuple[int, Stimulus]]) -> list[tuple[int, Stim
     return found[starts[0] :] if starts else []
 
 
-def _disk_before(taken: Sequence[Taken], found: list[tuple[int, Stimulus]], component: int) -> Disk:
+def _disk_before(taken: Sequence[Moment], found: list[tuple[int, Stimulus]], component: int) -> Disk:
     """The disk that the first driven process finds: the disk as of the step in which it starts."""
     if not found:
         return Disk()

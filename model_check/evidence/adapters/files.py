@@ -10,7 +10,7 @@ import json
 import os
 from pathlib import Path
 
-from kraftcheck.evidence.adapters.extract import sequences
+from kraftcheck.evidence.adapters.extract import moments, sequences
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.frozen import replace
@@ -76,7 +76,7 @@ def _of_trace(trace: Trace, path: Path) -> list[DriveSequence]:
         walk = walk_again(system, trace)
     except TraceError as error:
         raise InputError(f"{path}: the present reference does not take this behaviour ({error}).") from None
-    return list(sequences(system, scenario, path.stem, walk.taken))
+    return list(sequences(system, scenario, path.stem, moments(system, walk.taken)))
 
 
 # The behaviour that contains a difference.
@@ -87,5 +87,5 @@ def behaviour(sequence: DriveSequence, position: int) -> Trace | None:
     origin = sequence.origin
     if origin is None:
         return None
-    system = build(origin.scenario)
+    system = build(origin.scenario).unjudged()  # The behaviour may go on after a violation.
     return build_trace(system, origin.scenario, origin.path[: origin.steps[position]])

@@ -15,8 +15,9 @@ from random import Random
 from typing import Any, NamedTuple, cast
 
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.system import Limits, Outcome, PathStep
-from kraftcheck.evidence.adapters.extract import sequences
+from kraftcheck.engine.steps import initial_states, step_along
+from kraftcheck.engine.system import GlobalState, Limits, Outcome, PathStep
+from kraftcheck.evidence.adapters.extract import Moment, moment, sequences
 from kraftcheck.evidence.adapters.situations import situation
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
 from kraftcheck.reference.frozen import replace
@@ -27,10 +28,7 @@ from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario, ProtocolChoice
 from kraftcheck.systems.kraft.step import Step
-from kraftcheck.systems.kraft.step import Step as KRaftStep
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.traces.build import details, walk
-from kraftcheck.traces.walk import Taken
 
 #: Names of coverage targets.
 Describe = Callable[[int, Node, Step], str]
@@ -65,14 +63,46 @@ def target(component: int, node: Node, step: Step) -> str:
     return " ".join(parts)
 
 
+def _asked_once(system: KRaftSystem) -> KRaftSystem:
+    """A copy of ``system`` that asks the reference each question once: for outcomes, targets and replays."""
+    found = copy(system)
+    for name in ("deliver_steps", "action_steps"):
+        setattr(found, name, lru_cache(maxsize=None)(getattr(system, name)))
+    return found
+
+
+class _Replayed:
+    """Behaviours of a system by their paths. The steps with which several begin are taken once."""
+
+    def __init__(self, system: KRaftSystem) -> None:
+        self._system = system
+        self._begin = _Place(initial_states(system)[0])
+
+    def taken(self, path: Iterable[PathStep]) -> list[Moment]:
+        """The steps of ``path``."""
+        found, place = [], self._begin
+        for step in path:
+            if step not in place.next:
+                after = _Place(step_along(self._system, place.state, step).target)
+                place.next[step] = moment(self._system, place.state, step), after
+            each, place = place.next[step]
+            found.append(each)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A state, and the steps from there that were taken, each with the place to which it leads."""
+
+    state: GlobalState
+    next: dict[PathStep, tuple[Moment, _Place]] = field(default_factory=dict)
+
+
 class _Witnessing:
     """A system that also offers, for each coverage target that is not known yet, a step that violates it."""
 
     def __init__(self, system: KRaftSystem, describe: Describe, known: frozenset[str]) -> None:
-        self._system = copy(system)
-        for name in ("deliver_steps", "action_steps"):
-            # Each question is put once for the outcomes and once for the coverage targets.
-            setattr(self._system, name, lru_cache(maxsize=1)(getattr(system, name)))
+        self._system = system
         self._describe = describe
         self._known = known
         self.targets: set[str] = set()
@@ -180,7 +210,8 @@ def generate(
             progress(scenario.name)
         chosen = _under(scenario, preset, switches)
         try:
-            system = build(chosen)
+            # What a step violates is no matter: an implementation takes it, and the next ones, too.
+            system = build(chosen).unjudged()
         except InputError as error:
             if chosen.protocol == scenario.protocol:
                 raise
@@ -205,7 +236,9 @@ def _cover(
     found: Generated, scenario: KRaftScenario, system: KRaftSystem, max_states: int, random: Random
 ) -> None:
     """Choose behaviours, the longest first: the others are often part of it."""
-    shown, complete = witnesses(system, frozenset(found.targets), max_states)
+    asked = _asked_once(system)
+    shown, complete = witnesses(asked, frozenset(found.targets), max_states)
+    replayed = _Replayed(asked)
     if not complete:
         found.incomplete.append(scenario.name)
     ordered = sorted(shown, key=lambda witness: witness.target)
@@ -215,20 +248,19 @@ def _cover(
     for witness in ordered:
         if witness.target not in found.targets:
             number += 1
-            _add(found, scenario, system, f"{scenario.name} {number}", walk(system, witness.path).taken)
+            _add(found, scenario, system, f"{scenario.name} {number}", replayed.taken(witness.path))
 
 
 def _add(
-    found: Generated, scenario: KRaftScenario, system: KRaftSystem, name: str, taken: list[Taken]
+    found: Generated, scenario: KRaftScenario, system: KRaftSystem, name: str, taken: list[Moment]
 ) -> None:
     """Add the replicas that reach a new coverage target in a behaviour."""
     done: dict[int, set[str]] = {}
     for each in taken:
-        component = each.step.path.component
-        detail = details(system, each.before, each.step.path)
-        if detail is not None:
+        if each.detail is not None:
+            component = each.path.component
             node = cast(Node, each.before.locals[component])
-            done.setdefault(component, set()).add(target(component, node, cast(KRaftStep, detail)))
+            done.setdefault(component, set()).add(target(component, node, each.detail))
     driven = {
         system.wiring.component(each.identity.id): each for each in sequences(system, scenario, name, taken)
     }

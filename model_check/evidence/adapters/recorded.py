@@ -118,7 +118,10 @@ def read(path: Path) -> Iterator[RecordedSequence]:
 def _require_format(path: Path, first: tuple[str, str] | None) -> None:
     if first is None:
         raise InputError(f"{path}: is empty; give {_WHAT}.")
-    header = Fields.of(codec.parse(*first), first[1])
+    try:
+        header = Fields.of(codec.parse(*first), first[1])
+    except InputError:
+        header = Fields({}, first[1])
     if header.values.get("format") != FORMAT:
         raise InputError(f"{path}: is not {_WHAT}; give a file that 'kraftcheck drive --record' has written.")
     if header.number("version") != VERSION:

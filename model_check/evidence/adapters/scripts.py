@@ -1,7 +1,8 @@
 """Sequences written by hand: state that a replica must forget, changes of the voter set, snapshots.
 
 They are in the files of ``sequences``: ``common.toml`` names replicas, disks and paths, each other file has
-groups of sequences with the same replica and disk. A line is a stimulus in the short form, or a path.
+groups of sequences with the same replica and disk, and a fetch timeout of their own where minutes must pass
+between two events. A line is a stimulus in the short form, or a path.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ _LOGS = ("in epoch 5", "a log of epoch 1", "a log of epoch 2")
 _SNAPSHOTS = ("a snapshot alone", "a snapshot and records after it", "a snapshot and all records")
 
 #: The files for every protocol, and those for protocols that change voters as KIP-853 does.
-ALWAYS, KIP853 = ("forgetting",), ("voters", "finalizing", "snapshots", "describing")
+ALWAYS, KIP853 = ("forgetting", "impostors"), ("voters", "finalizing", "snapshots", "describing")
 
 
 def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
     """All sequences that are meaningful under ``protocol``, in a fixed order."""
     for name in (*ALWAYS, *(KIP853 if protocol.voter_changes is VoterChanges.KIP853 else ())):
         for sequence in _sequences(name):
-            yield replace(sequence, protocol=protocol)
+            patience = max(protocol.fetch_timeout_ms, sequence.protocol.fetch_timeout_ms)
+            yield replace(sequence, protocol=replace(protocol, fetch_timeout_ms=patience))
 
 
 def beginnings(protocol: Protocol) -> tuple[tuple[Replica, Disk], ...]:
@@ -79,10 +81,11 @@ def _sequences(name: str) -> tuple[DriveSequence, ...]:
     for group in _load(name)["group"]:
         identity, disk = _replica(group["replica"]), _disk(group["disk"])
         about = replace(identity, quorum_state=QuorumState(EPOCH))
+        protocol = replace(KAFKA, fetch_timeout_ms=group.get("fetch-timeout-ms", KAFKA.fetch_timeout_ms))
         for title, text in group["sequences"].items():
             where = f"sequences/{name}.toml, {title!r}"
             stimuli = (Start(), *_stimuli(text, about, common["paths"], where), *AFTERWARDS)
-            found.append(DriveSequence(f"script {group['area']}: {title}", KAFKA, identity, disk, stimuli))
+            found.append(DriveSequence(f"script {group['area']}: {title}", protocol, identity, disk, stimuli))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from kraftcheck.engine.system import PathStep
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Event
 from kraftcheck.reference.frozen import Frozen
@@ -64,14 +65,14 @@ Stimulus = Start | Crash | ReplaceDisk | WaitExpired | LateResponse | Pause | Ev
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The behaviour of a whole quorum that a sequence is taken from: a scenario and the options taken.
+    """The behaviour of a whole quorum that a sequence is taken from: a scenario and the steps taken.
 
     ``steps``: for each stimulus the number of the behaviour's step that it belongs to; 0 for a prologue that
     brings the replica into the state in which the scenario begins.
     """
 
     scenario: KRaftScenario
-    path: tuple[int, ...]
+    path: tuple[PathStep, ...]
     steps: tuple[int, ...]
 
 

@@ -185,6 +185,7 @@ class KRaftSystem:
         """The same system without safety properties: no step and no state violates anything."""
         other = copy.copy(self)
         other.properties, other.goals, other.invariants, other._judged = (), (), (), frozenset()
+        other.hosts = tuple(host.unjudged() for host in self.hosts)
         return other
 
     def renaming(self, renamings: Sequence[Ids]) -> KRaftSystem:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.checking.coverage.exercised import exercised, summary
+from kraftcheck.checking.coverage.not_exercised import carried_out
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
 
@@ -18,6 +19,15 @@ def test_reports_count_together() -> None:
     assert lines[:2] == ["drive: 2", "record: 2"]
     assert lines[2].startswith("rules exercised: 3 of ")
     assert not any(" VOTE-10" in line for line in lines[3:])
+
+
+def test_a_rule_of_other_releases_or_documents_is_left_with_the_presets_that_have_it() -> None:
+    lines = list(summary({"drive": frozenset(carried_out()) - {"OLD-Leader-Resigned", "ALTER-1", "STATE-5"}}))
+    assert lines[2:] == [
+        "not exercised, as guards behind other guards, to which no event is known to lead (1): STATE-5",
+        "not exercised, in force under preset kip595 alone (1): ALTER-1",
+        "not exercised, in force under preset kafka-3.9 or kip853 or kip595 alone (1): OLD-Leader-Resigned",
+    ]
 
 
 def test_a_rule_without_steps_does_not_count(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_answers_are_paired_by_the_ids_that_the_implementation_gave(record: Reco
         (lambda lines: [], "is empty"),
         (lambda lines: lines[:-1], "has no answer"),
         (lambda lines: [{"format": "other"}, *lines[1:]], "drive --record"),
+        (lambda lines: [["a", "list"], *lines[1:]], "drive --record"),
         (lambda lines: [{**lines[0], "version": 2}, *lines[1:]], "only version 1"),
         (lambda lines: [lines[0], *lines[3:]], "handshake"),
         (lambda lines: [*lines, {"sequence": "x"}], "has no step"),
@@ -120,6 +121,23 @@ def test_a_damaged_session_is_refused(record: Record, change: Callable[..., Any]
     written.write_bytes(gzip.compress(text.encode()))
     with pytest.raises(InputError, match=words):
         hold(written, lambda said: None)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"neither gzip nor a session", "is no gzip file; give a recorded session"),
+        (gzip.compress(b"no session\n"), "is not a recorded session"),
+        (gzip.compress(b"no session\n")[:12], "damaged or cut off"),
+        (gzip.compress(b"\xff\n"), "UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_session_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        hold(path, lambda said: None)
 
 
 def test_a_session_brings_its_own_sequences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
