@@ -18,7 +18,7 @@ from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
-from kraftcheck.traces import Trace, TraceError, build, json_form, markdown, program, terminal
+from kraftcheck.traces import Trace, TraceError, build, itf, json_form, markdown, mermaid, program, terminal
 from kraftcheck.traces.page import page_of
 from kraftcheck.traces.replay import Difference, replay
 
@@ -49,6 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form = show.add_mutually_exclusive_group()
     flag(form, "--json", says="print the trace file's JSON form")
     flag(form, "--markdown", says="print Markdown")
+    flag(form, "--mermaid", says="print a Mermaid sequence diagram, which GitHub draws")
+    flag(form, "--itf", says="print Apalache's ITF, for viewers of TLA+ traces")
     flag(form, "--pytest", says="print a pytest program that takes these steps")
     flag(form, "--kafka-test", says="print a failing JUnit test for Kafka's raft module")
     form.add_argument("--html", type=Path, metavar="FILE", help="write a page for the browser")
@@ -74,6 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_form.dumps(trace), end="")
     elif arguments.markdown:
         print(markdown.render(trace, verbose=arguments.verbose), end="")
+    elif arguments.mermaid:
+        print(mermaid.render(trace), end="")
+    elif arguments.itf:
+        print(itf.dumps(trace), end="")
     elif arguments.html is not None:
         write_output(arguments.html, page_of(trace, _recognised(trace)))
     elif arguments.pytest or arguments.kafka_test:

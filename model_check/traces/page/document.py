@@ -13,7 +13,7 @@ from kraftcheck.systems.kind import Place, called
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.traces.journeys import journeys
 from kraftcheck.traces.model import Change, Trace, TraceStep
-from kraftcheck.traces.view import StepView, describe, view_of
+from kraftcheck.traces.view import StepView, moments_of, view_of
 from kraftcheck.traces.words import label, node_fields
 
 
@@ -162,7 +162,7 @@ def _step(step: TraceStep, seen: StepView, lanes: Mapping[Place, int]) -> Step:
         changes=tuple(_change(change, lanes) for change in (*step.changes, *step.history)),
         rules=step.rules,
         notes=tuple(line.text for line in seen.world if line.kind == "history"),
-        moments=tuple(_moments(step)),
+        moments=tuple(moments_of(step)),
         violations=step.violations,
         cycle=seen.begins_cycle,
     )
@@ -178,12 +178,3 @@ def _effects(step: TraceStep) -> Iterator[Effect]:
 def _change(change: Change, lanes: Mapping[Place, int]) -> FieldChange:
     lane = None if change.replica is None else lanes[change.replica]
     return FieldChange(lane, change.field, change.before, change.after)
-
-
-def _moments(step: TraceStep) -> Iterator[str]:
-    """The replicas whose role, epoch, commits or the like change, with what changes, a text each."""
-    for place, node in step.nodes:
-        changed = {change.field: change for change in step.changes if change.replica == place}
-        told = [describe(changed[field]) for field in kind_of(node).words.telling if field in changed]
-        if told:
-            yield f"{called(place)}: {', '.join(told)}"
