@@ -159,7 +159,8 @@ class Words:
 
     ``legend``: the instructions for reading a trace; ``growing``: the fields of the history that only grow,
     of which a trace shows the new entries; ``following``: fields that follow from others, hidden unless
-    nothing else of the component changed. ``fields`` gives the fields of a local state by name,
+    nothing else of the component changed; ``telling``: those whose changes a summary of a trace tells, the
+    first of which is what the component is. ``fields`` gives the fields of a local state by name,
     ``history_fields`` the past that the properties read, ``start_lines`` the fields of a component at the
     beginning that are not empty, ``label`` a message in a few words, ``short_events`` events in the short
     form, as they happen to a component, ``describe_effect`` the name of an effect and its description.
@@ -168,6 +169,7 @@ class Words:
     legend: str
     growing: frozenset[str]
     following: frozenset[str]
+    telling: tuple[str, ...]
     fields: Callable[[Any], Mapping[str, str]]
     history_fields: Callable[[Any], Mapping[str, str]]
     label: Callable[[Any], str]

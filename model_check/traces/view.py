@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kraftcheck import spec
-from kraftcheck.systems.kind import INITIAL_PREFIX, Flying, Place
+from kraftcheck.systems.kind import INITIAL_PREFIX, Flying, Place, called
 from kraftcheck.systems.kinds import KINDS, kind_of
 from kraftcheck.systems.scenario import Scenario, find, shipped_files
 from kraftcheck.traces.model import Change, Run, Trace, TraceStep
@@ -249,3 +249,14 @@ def _world_lines(step: TraceStep, before: tuple[tuple[str, int], ...]) -> Iterat
         yield Line("history", "left: " + ", ".join(f"{name} {left}" for name, left in spent))
     for name in step.violations:
         yield Line("violation", f"violates {name}")
+
+
+def moments_of(step: TraceStep) -> Iterator[str]:
+    """The components whose role, epoch, commits or the like change in ``step``, and what changes, a text
+    each: ``replica 3: role: Candidate → Leader``.
+    """
+    for place, node in step.nodes:
+        changed = {change.field: change for change in step.changes if change.replica == place}
+        told = [describe(changed[field]) for field in kind_of(node).words.telling if field in changed]
+        if told:
+            yield f"{called(place)}: {', '.join(told)}"

@@ -43,7 +43,7 @@ from kraftcheck.support.arguments import byte_count, flag, positive, thread_coun
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.support.files import require_folder_can_be_written, write_atomically
+from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.parallel import processes
 from kraftcheck.support.sources import source_digest
@@ -51,7 +51,7 @@ from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
-from kraftcheck.traces import json_form
+from kraftcheck.traces import files
 
 #: The tag of scenarios that take longer than all others together. CI explores them.
 LARGE = "large"
@@ -128,7 +128,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "check.serves-at-most the smallest that holds"
         ),
     )
-    parser.add_argument("--traces", type=Path, metavar="DIR", help="write counterexamples there as JSON")
+    parser.add_argument(
+        "--traces", type=Path, metavar="DIR", help="write counterexamples there, as JSON and HTML"
+    )
     flag(parser, "--json", says="one JSON object a scenario on standard output")
     flag(parser, "-v", "--verbose", says="show expected counterexamples too")
 
@@ -243,7 +245,7 @@ def _explore(
     with recorded as ran:
         result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
     if arguments.traces is not None:
-        _write_traces(result, arguments.traces)
+        files.write(result.traces(), arguments.traces)
     out = console()
     with out.capture() as captured:
         if not arguments.json:
@@ -414,9 +416,3 @@ def _report_coverage(out: Console, results: Sequence[CheckResult], arguments: ar
     heading(out, f"Coverage of {len(results)} scenarios" if len(results) > 1 else "Coverage")
     for label, text in found.lines(verbose=arguments.verbose):
         entry(out, label, text, column=14)
-
-
-def _write_traces(result: CheckResult, folder: Path) -> None:
-    for trace in result.traces():
-        path = folder / f"{result.scenario.name}.{trace.property}.json"
-        write_atomically(path, json_form.dumps(trace), create_folder=True)

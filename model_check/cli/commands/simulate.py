@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
@@ -12,12 +13,13 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
 from kraftcheck.support.arguments import add_json, flag, positive, whole_number
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
-from kraftcheck.traces import build, json_form, terminal
+from kraftcheck.traces import build, files, json_form, terminal
 from kraftcheck.traces.view import path_text
 
 
@@ -44,12 +46,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="leave out of a counterexample what it does not need (default)",
     )
+    parser.add_argument(
+        "--traces", type=Path, metavar="DIR", help="write counterexamples there, as JSON and HTML"
+    )
     add_json(parser)
     flag(parser, "-v", "--verbose", says="show an expected counterexample as well")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
+    require_folder_can_be_written(arguments.traces, "--traces")
     chosen = scenario.find(arguments.scenario)
     system = kind_of(chosen).build(chosen, arguments.scenario)
     found = simulate(
@@ -67,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     unexpected = chosen.expect.unexpected(found)
     status = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
+    if arguments.traces is not None:
+        files.write(traces, arguments.traces)
     if found.limit == INTERRUPTED:
         streams.say("kraftcheck: interrupted.")
     if arguments.json:

@@ -13,12 +13,13 @@ from kraftcheck.evidence.junit import program as kafka_test
 from kraftcheck.support.arguments import add_json, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
-from kraftcheck.support.files import read_standard_input
+from kraftcheck.support.files import read_standard_input, require_file_can_be_written, write_output
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
-from kraftcheck.traces import Trace, TraceError, build, json_form, markdown, program, terminal
+from kraftcheck.traces import Trace, TraceError, build, itf, json_form, markdown, mermaid, program, terminal
+from kraftcheck.traces.page import page_of
 from kraftcheck.traces.replay import Difference, replay
 
 MAX_PATH = 10_000
@@ -30,6 +31,7 @@ file: it is a scenario and the options taken, as 'trace show' prints them.
   kraftcheck trace show counterexample.json
   kraftcheck trace show three-voters-elect --path 0,1,1
   kraftcheck trace replay counterexample.json
+  kraftcheck trace show counterexample.json --html counterexample.html
   kraftcheck trace show counterexample.json --kafka-test
 """
 
@@ -47,8 +49,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form = show.add_mutually_exclusive_group()
     flag(form, "--json", says="print the trace file's JSON form")
     flag(form, "--markdown", says="print Markdown")
+    flag(form, "--mermaid", says="print a Mermaid sequence diagram, which GitHub draws")
+    flag(form, "--itf", says="print Apalache's ITF, for viewers of TLA+ traces")
     flag(form, "--pytest", says="print a pytest program that takes these steps")
     flag(form, "--kafka-test", says="print a failing JUnit test for Kafka's raft module")
+    form.add_argument("--html", type=Path, metavar="FILE", help="write a page for the browser")
     flag(show, "-v", "--verbose", says="all effects and changed fields")
     again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")
     again.add_argument("file", metavar="FILE", help="a trace file ('-': standard input)")
@@ -59,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Show or replay. Exit status of a replay: 0 the same states, 1 a difference."""
     if arguments.trace_command == "replay":
         return _replay(arguments)
+    require_file_can_be_written(arguments.html, "--html")
     if arguments.path is None:
         if arguments.initial_prefix:
             raise InputError("--initial-prefix: goes with --path; a trace file knows its scenario.")
@@ -70,17 +76,29 @@ def run(arguments: argparse.Namespace) -> int:
         print(json_form.dumps(trace), end="")
     elif arguments.markdown:
         print(markdown.render(trace, verbose=arguments.verbose), end="")
+    elif arguments.mermaid:
+        print(mermaid.render(trace), end="")
+    elif arguments.itf:
+        print(itf.dumps(trace), end="")
+    elif arguments.html is not None:
+        write_output(arguments.html, page_of(trace, _recognised(trace)))
     elif arguments.pytest or arguments.kafka_test:
         if difference is not None and not (arguments.kafka_test and difference.of_numbers):
             raise InputError(_stale(arguments.file, difference))
         print(kafka_test.source(trace) if arguments.kafka_test else program.source(trace), end="")
     else:
         terminal.show(trace, verbose=arguments.verbose)
-        if trace.property is not None and (known := findings.recognised(trace)) is not None:
-            say(console(), findings.in_words(known, trace.property))
+        for known in _recognised(trace):
+            say(console(), known)
     if difference is not None:
         print(f"kraftcheck: note: {_stale(arguments.file, difference)}", file=sys.stderr)
     return EXIT_EXPECTED
+
+
+def _recognised(trace: Trace) -> list[str]:
+    """What is known of the finding that ``trace`` shows, if it shows one."""
+    known = None if trace.property is None else findings.recognised(trace)
+    return [] if known is None else [findings.in_words(known, trace.property or "")]
 
 
 def _replay(arguments: argparse.Namespace) -> int:

@@ -41,6 +41,7 @@ class Brokers(Kind):
         legend=words.LEGEND,
         growing=frozenset(),
         following=frozenset({"awaiting"}),
+        telling=("role", "process", "epoch", "fenced", "link", "committed"),
         fields=words.fields,
         history_fields=words.history_fields,
         label=words.label,

@@ -83,6 +83,7 @@ class Replicas(Kind):
         legend=words.LEGEND,
         growing=frozenset({"leaders", "votes"}),
         following=words.FOLLOWING,
+        telling=("role", "process", "epoch", "high watermark", "voters"),
         fields=words.node_fields,
         history_fields=words.history_fields,
         label=words.label,

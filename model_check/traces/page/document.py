@@ -1,0 +1,180 @@
+"""What the page of a behaviour shows, as plain data: the form that ``viewer.js`` reads.
+
+A field that holds texts of the behaviour holds them as they are: the page never reads them as HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kraftcheck import spec
+from kraftcheck.systems.kind import Place, called
+from kraftcheck.systems.kinds import kind_of
+from kraftcheck.traces.journeys import journeys
+from kraftcheck.traces.model import Change, Trace, TraceStep
+from kraftcheck.traces.view import StepView, moments_of, view_of
+from kraftcheck.traces.words import label, node_fields
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A replica, or another process: its name and the fields of its state at the beginning."""
+
+    name: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A message: from lane ``source`` to lane ``target``, sent in step ``sent`` (0: in flight at the
+    beginning), ended in step ``ended`` (``None``: on the way), which is how it ``end``s.
+    """
+
+    source: int
+    target: int
+    sent: int
+    ended: int | None
+    end: str
+    copy: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An effect of the reference, in the order in which they happen; not ``done``: a crash came before."""
+
+    name: str
+    text: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field of lane ``lane`` with another value after the step; ``lane`` ``None``: of the history."""
+
+    lane: int | None
+    field: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step: what happens in lane ``lane``, and what comes of it.
+
+    ``kind``: deliver, act or lose. ``events``: the events that the reference was asked about. ``rules``: the
+    ids of the rules that decided, in order. ``notes``: what changed beyond the lanes. ``moments``: the
+    changes that a summary mentions. ``cycle``: whether the steps from here on repeat for ever.
+    """
+
+    lane: int
+    kind: str
+    head: str
+    events: tuple[str, ...]
+    effects: tuple[Effect, ...]
+    changes: tuple[FieldChange, ...]
+    rules: tuple[str, ...]
+    notes: tuple[str, ...]
+    moments: tuple[str, ...]
+    violations: tuple[str, ...]
+    cycle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """A rule for the page: its title, its sentence and where that is said."""
+
+    title: str
+    sentence: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page. ``about``: paragraphs on what is shown; ``verdict``: the violated property in a sentence, or
+    ``None``; ``reasons``: which part of it does not hold; ``again``: the command that shows this again;
+    ``hidden``: the fields that follow from others.
+    """
+
+    title: str
+    about: tuple[str, ...]
+    verdict: str | None
+    statement: str
+    reasons: tuple[str, ...]
+    legend: str
+    again: str
+    lanes: tuple[Lane, ...]
+    steps: tuple[Step, ...]
+    arrows: tuple[Arrow, ...]
+    rules: Mapping[str, RuleText]
+    hidden: tuple[str, ...]
+
+
+def document_of(trace: Trace, about: Iterable[str] = ()) -> Document:
+    """The document of ``trace``, with paragraphs ``about`` it after that of its scenario."""
+    view = view_of(trace)
+    lanes = {place: index for index, place in enumerate(trace.replicas)}
+    steps = tuple(_step(step, seen, lanes) for step, seen in zip(trace.steps, view.steps, strict=True))
+    return Document(
+        title=view.title,
+        about=tuple(text for text in (_one_line(trace.scenario.about), *about) if text),
+        verdict=view.violated,
+        statement=view.statement,
+        reasons=view.reasons,
+        legend=view.legend,
+        again=f"kraftcheck trace show {view.permalink}",
+        lanes=tuple(Lane(called(place), dict(node_fields(node))) for place, node in trace.nodes),
+        steps=steps,
+        arrows=tuple(_arrows(trace, lanes)),
+        rules=texts_of_rules(rule for step in steps for rule in step.rules),
+        hidden=tuple(sorted({name for _, node in trace.nodes for name in kind_of(node).words.following})),
+    )
+
+
+def texts_of_rules(ids: Iterable[str]) -> dict[str, RuleText]:
+    """The texts of the rules with these ids that the catalogue has."""
+    rules = spec.load().rules
+    found = {rule: rules[rule] for rule in dict.fromkeys(ids) if rule in rules}
+    return {
+        name: RuleText(rule.title, _one_line(rule.sentence), "; ".join(rule.source))
+        for name, rule in found.items()
+    }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _arrows(trace: Trace, lanes: Mapping[Place, int]) -> Iterator[Arrow]:
+    for each in journeys(trace):
+        source, target = lanes[each.message.source], lanes[each.message.destination]
+        yield Arrow(source, target, each.sent, each.ended, each.end, each.copy, label(each.message))
+
+
+def _step(step: TraceStep, seen: StepView, lanes: Mapping[Place, int]) -> Step:
+    return Step(
+        lane=lanes[step.replica],
+        kind=step.kind,
+        head=seen.head,
+        events=tuple(text for run in step.runs for text in (("start",) if run.start else ()) + run.short),
+        effects=tuple(_effects(step)),
+        changes=tuple(_change(change, lanes) for change in (*step.changes, *step.history)),
+        rules=step.rules,
+        notes=tuple(line.text for line in seen.world if line.kind == "history"),
+        moments=tuple(moments_of(step)),
+        violations=step.violations,
+        cycle=seen.begins_cycle,
+    )
+
+
+def _effects(step: TraceStep) -> Iterator[Effect]:
+    for run in step.runs:
+        for number, effect in enumerate(run.effects):
+            name, text = kind_of(effect).words.describe_effect(effect)
+            yield Effect(name, text, done=number < run.completed)
+
+
+def _change(change: Change, lanes: Mapping[Place, int]) -> FieldChange:
+    lane = None if change.replica is None else lanes[change.replica]
+    return FieldChange(lane, change.field, change.before, change.after)

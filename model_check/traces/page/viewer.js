@@ -1,0 +1,530 @@
+"use strict";
+// Shows the document of this page: see document.py for what its fields mean. Texts of the document become
+// text nodes, never HTML.
+
+const doc = JSON.parse(document.getElementById("document").textContent);
+const ROW = 30; // The height of a step, in pixels.
+const HEAD = 44; // The width of the numbers of steps.
+const SVG = "http://www.w3.org/2000/svg";
+const MOST_MOMENTS = 100; // In the overview.
+const BEGINNING = "In the beginning";
+
+// Making elements.
+
+function put(parent, name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value !== null) made.setAttribute(key, value);
+  }
+  made.append(...children);
+  if (parent) parent.append(made);
+  return made;
+}
+
+function draw(parent, name, attributes) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  parent.append(made);
+  return made;
+}
+
+// What is known of each step: number 0 is the beginning.
+
+const last = doc.steps.length;
+let states = null; // The fields of each lane after step `states.number`.
+
+function stateAfter(number) {
+  if (states === null || states.number > number)
+    states = { number: 0, lanes: doc.lanes.map((lane) => ({ ...lane.fields })) };
+  for (; states.number < number; states.number++)
+    for (const each of doc.steps[states.number].changes)
+      if (each.lane !== null) states.lanes[each.lane][each.field] = each.after;
+  return states.lanes;
+}
+
+// By lane, where its role or process changes: [step, what it is from there on].
+const standings = doc.lanes.map((lane) => [[0, standing(lane.fields)]]);
+doc.lanes.forEach((lane, index) => {
+  const fields = { ...lane.fields };
+  doc.steps.forEach((step, before) => {
+    let changed = false;
+    for (const each of step.changes)
+      if (each.lane === index) {
+        fields[each.field] = each.after;
+        changed = true;
+      }
+    if (!changed) return;
+    const now = standing(fields);
+    if (now !== standings[index].at(-1)[1]) standings[index].push([before + 1, now]);
+  });
+});
+
+function standing(fields) {
+  const process = fields.process ?? "running";
+  if (process !== "running") return "down";
+  const role = (fields.role ?? "").split(" ")[0].toLowerCase();
+  return /^[a-z]+$/.test(role) ? role : "other";
+}
+
+function who(number) {
+  return number === 0 ? BEGINNING : `Step ${number} of ${last}, ${doc.lanes[doc.steps[number - 1].lane].name}`;
+}
+
+// The text in which a search looks, made when it is first wanted.
+let searched = null;
+function textOf(number) {
+  searched ??= doc.steps.map((step) =>
+    [
+      doc.lanes[step.lane].name,
+      step.head,
+      ...step.rules,
+      ...step.notes,
+      ...step.events,
+      ...step.violations,
+      ...step.effects.map((each) => `${each.name} ${each.text}`),
+      ...step.changes.map((each) => `${each.field}: ${each.before} → ${each.after}`),
+    ]
+      .join("\n")
+      .toLowerCase(),
+  );
+  return searched[number - 1];
+}
+const sentIn = Array.from({ length: last + 1 }, () => []);
+const endedIn = Array.from({ length: last + 1 }, () => []);
+for (const arrow of doc.arrows) {
+  sentIn[arrow.sent].push(arrow);
+  if (arrow.ended !== null) endedIn[arrow.ended].push(arrow);
+}
+function flyingAfter(number) {
+  return doc.arrows.filter((arrow) => arrow.sent <= number && (arrow.ended === null || arrow.ended > number));
+}
+
+// What the reader has chosen.
+
+const chosen = { step: 0, hidden: new Set(), matches: null, allFields: false };
+
+// The page.
+
+const body = document.body;
+const top_ = put(body, "header", {});
+put(top_, "h1", {}, doc.title);
+put(top_, "p", { class: doc.verdict ? "violates" : "note" }, doc.reasons[0] ?? doc.verdict ?? "No property is violated.");
+
+const bar = put(body, "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
+const button = (label, text, press) => put(bar, "button", { type: "button", "aria-label": label, title: label, onclick: press }, text);
+button("To the beginning (Home)", "|◀", () => go(0));
+button("Back one step (←)", "◀", () => go(chosen.step - 1));
+const slider = put(bar, "input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Step" });
+slider.addEventListener("input", () => go(Number(slider.value)));
+button("Forward one step (→)", "▶", () => go(chosen.step + 1));
+button("To the end (End)", "▶|", () => go(last));
+const counter = put(bar, "output", { class: "counter", "aria-hidden": "true" });
+const search = put(bar, "input", { type: "search", placeholder: "Search (/)", "aria-label": "Search in steps" });
+const found = put(bar, "output", { class: "found" });
+search.addEventListener("input", find);
+search.addEventListener("keydown", (event) => {
+  if (event.key === "Enter") nextMatch(event.shiftKey ? -1 : 1);
+  if (event.key === "Escape") {
+    search.value = "";
+    find();
+    rows.focus();
+  }
+});
+const laneMenu = put(bar, "details", { class: "menu" });
+put(laneMenu, "summary", {}, "Lanes");
+const laneList = put(laneMenu, "fieldset", {});
+put(laneList, "legend", {}, "Shown lanes");
+doc.lanes.forEach((lane, index) => {
+  const box = put(null, "input", { type: "checkbox", checked: true });
+  box.addEventListener("change", () => {
+    if (box.checked) chosen.hidden.delete(index);
+    else chosen.hidden.add(index);
+    layOut();
+  });
+  put(laneList, "label", {}, box, ` ${lane.name}`);
+});
+button("Light or dark (t)", "◐", changeTheme);
+const help = put(bar, "details", { class: "menu" });
+put(help, "summary", {}, "Help");
+const helpText = put(help, "div", {});
+put(helpText, "p", {}, doc.legend);
+put(
+  helpText,
+  "p",
+  {},
+  "The beginning has an overview. Keys: ← → or k j one step, Page Up and Page Down ten, Home and End, / search, n and N next and previous match, t light or dark. ",
+  "Arrows: solid: received; ✕: lost, or sent into a cut link; ○: it no longer matters; dotted: still on the way, or a copy.",
+);
+
+const main = put(body, "main", {});
+const scroller = put(main, "div", { class: "scroller" });
+const names = put(scroller, "div", { class: "names", "aria-hidden": "true" });
+const canvas = put(scroller, "div", { class: "canvas" });
+const picture = draw(canvas, "svg", { "aria-hidden": "true" });
+const rows = put(canvas, "div", {
+  class: "rows",
+  role: "listbox",
+  tabindex: 0,
+  "aria-label": "Steps, from the first to the last",
+});
+const detail = put(main, "section", { class: "detail", tabindex: 0, "aria-label": "The chosen step" });
+const spoken = put(body, "div", { class: "spoken", "aria-live": "polite" });
+
+// The picture: only the rows in sight are there.
+
+let lanesShown = [];
+let laneWidth = 0;
+function layOut() {
+  lanesShown = doc.lanes.map((_, index) => index).filter((index) => !chosen.hidden.has(index));
+  const room = scroller.clientWidth - HEAD;
+  laneWidth = Math.max(96, Math.floor(room / Math.max(lanesShown.length, 1)));
+  const width = HEAD + laneWidth * lanesShown.length;
+  canvas.style.width = names.style.width = `${width}px`;
+  canvas.style.height = `${(last + 1) * ROW + 12}px`;
+  names.replaceChildren();
+  for (const lane of lanesShown) {
+    const name = put(names, "div", { title: doc.lanes[lane].name }, doc.lanes[lane].name);
+    name.style.left = `${laneLeft(lane)}px`;
+    name.style.width = `${laneWidth - 8}px`;
+  }
+  paint();
+}
+const laneLeft = (lane) => HEAD + lanesShown.indexOf(lane) * laneWidth;
+const laneAt = (lane) => laneLeft(lane) + 14;
+const rowAt = (number) => number * ROW + ROW / 2;
+
+let painting = 0;
+function paint() {
+  cancelAnimationFrame(painting);
+  painting = requestAnimationFrame(paintNow);
+}
+function paintNow() {
+  const from = Math.max(0, Math.floor(scroller.scrollTop / ROW) - 4);
+  const to = Math.min(last, Math.ceil((scroller.scrollTop + scroller.clientHeight) / ROW) + 4);
+  const top = from * ROW;
+  const height = (to - from + 1) * ROW + 12;
+  picture.setAttribute("width", canvas.style.width);
+  picture.setAttribute("height", height);
+  picture.setAttribute("viewBox", `0 ${top} ${parseInt(canvas.style.width)} ${height}`);
+  picture.style.top = `${top}px`;
+  picture.replaceChildren();
+  for (const lane of lanesShown) paintLane(lane, from, to);
+  for (const arrow of doc.arrows) if (arrow.sent <= to && (arrow.ended ?? last) >= from) paintArrow(arrow);
+  for (let number = from; number <= to; number++) paintMark(number);
+  paintRows(from, to);
+}
+
+function paintLane(lane, from, to) {
+  const parts = standings[lane];
+  parts.forEach(([begin, what], at) => {
+    const end = at + 1 < parts.length ? parts[at + 1][0] : last + 0.6;
+    if (begin > to + 1 || end < from - 1) return;
+    const y1 = rowAt(Math.max(begin, from - 1));
+    const y2 = rowAt(Math.min(end, to + 1));
+    draw(picture, "line", { x1: laneAt(lane), x2: laneAt(lane), y1, y2, class: `lane ${what}` });
+  });
+}
+
+function paintArrow(arrow) {
+  if (chosen.hidden.has(arrow.source) || chosen.hidden.has(arrow.target)) return;
+  const active = arrow.sent === chosen.step || arrow.ended === chosen.step;
+  const x1 = laneAt(arrow.source);
+  let x2 = laneAt(arrow.target);
+  const y1 = rowAt(arrow.sent);
+  let y2 = rowAt(arrow.ended ?? last + 0.4);
+  const short = arrow.end !== "delivered";
+  if (short) x2 = x1 + (x2 - x1) * (arrow.end === "cut link" ? 0.35 : 0.7);
+  if (arrow.end === "cut link") y2 = y1 + 6;
+  const kind = arrow.end.replaceAll(" ", "-") + (active ? " active" : "") + (arrow.copy ? " copy" : "");
+  const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+  const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
+  const stop = short ? 0 : 6;
+  const [ex, ey] = [x2 - dx * stop, y2 - dy * stop];
+  draw(picture, "line", { x1, y1, x2: ex, y2: ey, class: `arrow ${kind}` });
+  if (arrow.end === "delivered" || arrow.end === "on the way") {
+    const [ax, ay] = [ex - dx * 7, ey - dy * 7];
+    const points = `${ex},${ey} ${ax - dy * 3.5},${ay + dx * 3.5} ${ax + dy * 3.5},${ay - dx * 3.5}`;
+    draw(picture, "polygon", { points, class: `tip ${kind}` });
+  } else if (arrow.end === "no longer matters") {
+    draw(picture, "circle", { cx: ex, cy: ey, r: 3, class: `stop ${kind}` });
+  } else {
+    const d = `M${ex - 4} ${ey - 4}l8 8m0 -8l-8 8`;
+    draw(picture, "path", { d, class: `cross ${kind}` });
+  }
+}
+
+function paintMark(number) {
+  if (number === 0) return;
+  const step = doc.steps[number - 1];
+  if (chosen.hidden.has(step.lane)) return;
+  const kind = step.violations.length ? "violation" : step.moments.length ? "moment" : step.kind;
+  draw(picture, "circle", { cx: laneAt(step.lane), cy: rowAt(number), r: step.moments.length ? 6 : 4.5, class: `mark ${kind}` });
+}
+
+function paintRows(from, to) {
+  const focused = document.activeElement === rows;
+  rows.replaceChildren();
+  for (let number = from; number <= to; number++) {
+    const step = number === 0 ? null : doc.steps[number - 1];
+    const row = put(rows, "div", {
+      id: `row-${number}`,
+      role: "option",
+      class: "row" + (chosen.matches && !chosen.matches.has(number) ? " dim" : "") + (step?.cycle ? " cycle" : ""),
+      "aria-selected": number === chosen.step ? "true" : "false",
+      "aria-setsize": last + 1,
+      "aria-posinset": number + 1,
+      onclick: () => go(number, false),
+    });
+    row.style.top = `${number * ROW}px`;
+    put(row, "span", { class: "number" }, number === 0 ? "" : String(number));
+    const name = step === null ? BEGINNING : step.head;
+    const shown = step === null || !chosen.hidden.has(step.lane);
+    const label = put(row, "span", { class: "label", title: name }, shown ? name : "");
+    const left = step === null ? HEAD : laneAt(step.lane) + 10;
+    label.style.left = `${shown ? left : HEAD}px`;
+    label.style.maxWidth = `${laneWidth - 26}px`;
+    if (step?.violations.length) label.classList.add("violation");
+  }
+  rows.setAttribute("aria-activedescendant", `row-${chosen.step}`);
+  if (focused) rows.focus({ preventScroll: true });
+}
+scroller.addEventListener("scroll", paint, { passive: true });
+new ResizeObserver(layOut).observe(scroller);
+
+// The chosen step.
+
+function go(number, scroll = true) {
+  chosen.step = Math.min(Math.max(number, 0), last);
+  slider.value = chosen.step;
+  slider.setAttribute("aria-valuetext", who(chosen.step));
+  counter.textContent = `${chosen.step} / ${last}`;
+  const address = `#step=${chosen.step}`;
+  if (location.hash !== address) history.replaceState(null, "", address);
+  if (scroll) {
+    const y = chosen.step * ROW;
+    if (y < scroller.scrollTop + ROW) scroller.scrollTop = y - ROW;
+    else if (y > scroller.scrollTop + scroller.clientHeight - 3 * ROW) scroller.scrollTop = y - scroller.clientHeight + 3 * ROW;
+  }
+  showDetail();
+  paint();
+}
+
+function section(title, ...children) {
+  put(detail, "h3", {}, title);
+  detail.append(...children);
+}
+
+function listOf(texts, name = "ul") {
+  const list = put(null, name, {});
+  for (const text of texts) put(list, "li", {}, text);
+  return list;
+}
+
+function showDetail() {
+  const number = chosen.step;
+  const step = number === 0 ? null : doc.steps[number - 1];
+  detail.replaceChildren();
+  if (step === null) showOverview();
+  put(detail, "h2", {}, who(number));
+  if (step !== null) put(detail, "p", { class: "head" }, step.head);
+  spoken.textContent = step === null ? BEGINNING : `${who(number)}: ${step.head}`;
+  if (step?.cycle) put(detail, "p", { class: "note" }, "From here on the steps repeat for ever.");
+  for (const name of step?.violations ?? []) put(detail, "p", { class: "violates" }, `This step violates ${name}.`);
+  if (number === last && doc.verdict) for (const reason of doc.reasons) put(detail, "p", { class: "violates" }, reason);
+  if (step !== null) {
+    const changes = step.changes.filter((each) => each.lane !== null && !isHidden(each, step));
+    if (changes.length) section("What changes", changeTable(changes));
+    const ended = endedIn[number].filter((arrow) => arrow.end === "no longer matters");
+    const messages = [
+      ...sentIn[number].filter((arrow) => !arrow.copy).map((arrow) => `sent to ${doc.lanes[arrow.target].name}: ${arrow.text}${arrow.end === "cut link" ? " (the link is cut)" : ""}`),
+      ...ended.map((arrow) => `no longer matters: ${arrow.text}, ${doc.lanes[arrow.source].name} to ${doc.lanes[arrow.target].name}`),
+    ];
+    if (messages.length) section("Messages", listOf(messages));
+    if (step.events.length) section("Events", listOf(step.events));
+    if (step.effects.length) section("Effects, in order", effectList(step.effects));
+    if (step.rules.length) section("Rules that decided, in order", ruleList(step.rules));
+    if (step.notes.length) section("Beyond the replicas", listOf(step.notes));
+  }
+  section(number === 0 ? "State" : "State after this step", stateTable(number, step));
+  const flying = flyingAfter(number).map((arrow) => `${doc.lanes[arrow.source].name} to ${doc.lanes[arrow.target].name}: ${arrow.text}`);
+  section("Messages on the way", flying.length ? listOf(flying) : put(null, "p", {}, "none"));
+}
+
+function showOverview() {
+  if (doc.verdict) {
+    section(`Violated: ${doc.verdict}`, put(null, "p", {}, doc.statement));
+    if (doc.reasons.length) section("What does not hold", listOf(doc.reasons));
+  }
+  if (doc.about.length) section("What this is", ...doc.about.map((text) => put(null, "p", {}, text)));
+  const moments = doc.steps.flatMap((step, at) => step.moments.map((text) => [at + 1, text]));
+  if (moments.length) {
+    const list = put(null, "ol", { class: "moments" });
+    for (const [number, text] of moments.slice(0, MOST_MOMENTS))
+      put(list, "li", { value: number }, put(null, "a", { href: `#step=${number}` }, text));
+    section("What happens, by step", list);
+    const more = moments.length - MOST_MOMENTS;
+    if (more > 0) put(detail, "p", {}, `… and ${more} more.`);
+  }
+  section("In a terminal", put(null, "p", {}, put(null, "code", {}, doc.again)));
+}
+
+function isHidden(change, step) {
+  const others = step.changes.some((each) => each.lane === change.lane && !doc.hidden.includes(each.field));
+  return others && doc.hidden.includes(change.field);
+}
+
+function changeTable(changes) {
+  const table = put(null, "table", { class: "changes" });
+  const head = put(put(table, "thead"), "tr");
+  for (const name of ["", "field", "before", "after"]) put(head, name ? "th" : "td", name ? { scope: "col" } : {}, name);
+  const rest = put(table, "tbody");
+  let before = null;
+  for (const each of changes) {
+    const row = put(rest, "tr");
+    const name = doc.lanes[each.lane].name;
+    put(row, "th", { scope: "row" }, name === before ? "" : name);
+    before = name;
+    put(row, "td", {}, each.field);
+    put(row, "td", { class: "before" }, each.before);
+    put(row, "td", { class: "after" }, each.after);
+  }
+  return framed(table);
+}
+
+function framed(table) {
+  return put(null, "div", { class: "frame", tabindex: 0, role: "group", "aria-label": "A table" }, table);
+}
+
+function effectList(effects) {
+  const list = put(null, "ol", { class: "effects" });
+  for (const each of effects) {
+    const item = put(list, "li", { class: each.done ? "" : "undone" });
+    if (!each.done) put(item, "em", {}, "never happens: ");
+    put(item, "b", {}, each.name);
+    item.append(` ${each.text}`);
+  }
+  return list;
+}
+
+function ruleList(ids) {
+  const list = put(null, "div", { class: "rules" });
+  for (const id of ids) {
+    const rule = doc.rules[id];
+    const item = put(list, "details", {});
+    put(item, "summary", {}, put(null, "b", {}, id), rule ? ` ${rule.title}` : "");
+    if (rule) {
+      put(item, "p", {}, rule.sentence);
+      put(item, "p", { class: "source" }, rule.source);
+    }
+  }
+  return list;
+}
+
+function stateTable(number, step) {
+  const now = stateAfter(number);
+  const shown = doc.lanes.map((_, index) => index).filter((index) => !chosen.hidden.has(index));
+  const fields = [...new Set(shown.flatMap((lane) => Object.keys(now[lane])))];
+  const table = put(null, "table", { class: "state" });
+  const head = put(put(table, "thead"), "tr");
+  put(head, "td", {});
+  for (const lane of shown) put(head, "th", { scope: "col" }, doc.lanes[lane].name);
+  const rest = put(table, "tbody");
+  for (const field of fields) {
+    const values = shown.map((lane) => now[lane][field] ?? "");
+    const changed = shown.map((lane) => step?.changes.some((each) => each.lane === lane && each.field === field) ?? false);
+    const empty = values.every((value) => value === "none" || value === "");
+    if (!chosen.allFields && empty && !changed.includes(true)) continue;
+    const row = put(rest, "tr");
+    put(row, "th", { scope: "row" }, field);
+    values.forEach((value, at) => put(row, "td", changed[at] ? { class: "changed" } : {}, value));
+  }
+  const box = put(null, "input", { type: "checkbox" });
+  box.checked = chosen.allFields;
+  box.addEventListener("change", () => {
+    chosen.allFields = box.checked;
+    showDetail();
+  });
+  const both = document.createDocumentFragment();
+  both.append(framed(table), put(null, "label", {}, box, " also the empty fields"));
+  return both;
+}
+
+// Searching.
+
+function find() {
+  const text = search.value.trim().toLowerCase();
+  chosen.matches = null;
+  if (text) {
+    chosen.matches = new Set();
+    for (let number = 1; number <= last; number++) if (textOf(number).includes(text)) chosen.matches.add(number);
+  }
+  found.textContent = text ? `${chosen.matches.size} found` : "";
+  paint();
+}
+
+function nextMatch(direction) {
+  if (!chosen.matches?.size) return;
+  let number = chosen.step;
+  do number = (number + direction + last + 1) % (last + 1);
+  while (!chosen.matches.has(number));
+  go(number);
+}
+
+// Keys, address, theme, print.
+
+const KEYS = {
+  ArrowRight: () => go(chosen.step + 1),
+  ArrowDown: () => go(chosen.step + 1),
+  j: () => go(chosen.step + 1),
+  ArrowLeft: () => go(chosen.step - 1),
+  ArrowUp: () => go(chosen.step - 1),
+  k: () => go(chosen.step - 1),
+  PageDown: () => go(chosen.step + 10),
+  PageUp: () => go(chosen.step - 10),
+  Home: () => go(0),
+  End: () => go(last),
+  n: () => nextMatch(1),
+  N: () => nextMatch(-1),
+  "/": () => search.focus(),
+  t: changeTheme,
+};
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input, summary, a, .detail, .frame") && event.key.length > 1) return;
+  if (event.target.matches("input[type=search]")) return;
+  const act = KEYS[event.key];
+  if (act === undefined) return;
+  event.preventDefault();
+  act();
+});
+
+function changeTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const root = document.documentElement;
+  root.dataset.theme = (root.dataset.theme ?? (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
+}
+
+function fromAddress() {
+  const named = /^#step=(\d{1,9})$/.exec(location.hash);
+  go(named ? Number(named[1]) : 0);
+}
+addEventListener("hashchange", fromAddress);
+
+// On paper: every step, as text.
+let printed = null;
+addEventListener("beforeprint", () => {
+  printed = put(body, "ol", { class: "printed" });
+  for (const step of doc.steps) {
+    const item = put(printed, "li", {}, put(null, "b", {}, `${doc.lanes[step.lane].name}: ${step.head}`));
+    for (const each of step.changes)
+      if (each.lane !== null) put(item, "div", {}, `${doc.lanes[each.lane].name}: ${each.field}: ${each.before} → ${each.after}`);
+    if (step.rules.length) put(item, "div", { class: "source" }, `by ${step.rules.join(", ")}`);
+    for (const name of step.violations) put(item, "div", { class: "violates" }, `violates ${name}`);
+  }
+});
+addEventListener("afterprint", () => printed?.remove());
+
+layOut();
+fromAddress();

@@ -1,0 +1,45 @@
+"""A Chromium without a window for tests of pages, driven by Selenium."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+_MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+_MISSING += [] if find_spec("selenium") else ["selenium"]
+
+#: Tests of pages are slow tests, and are skipped where there is no Chromium.
+NEEDS_CHROMIUM = pytest.mark.skipif(bool(_MISSING), reason=f"needs {', '.join(_MISSING)}")
+
+
+@contextmanager
+def browser(width: int = 1300, height: int = 900, *, dark: bool = False) -> Iterator[Any]:
+    """A Chromium whose pages have this size in pixels."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        media = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+        yield driver
+    finally:
+        with suppress(Exception):
+            driver.quit()
+
+
+def problems(driver: Any) -> list[str]:
+    """What the console of the browser has said since the last call."""
+    return [entry["message"] for entry in driver.get_log("browser")]

@@ -1,0 +1,189 @@
+"""The page of a trace as people use it, in Chromium."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraftcheck.reference.frozen import replace
+from kraftcheck.traces.page import page_of
+from kraftcheck.traces.page.document import Document, document_of
+from kraftcheck.traces.page.html import page
+from tests.browser import NEEDS_CHROMIUM, browser, problems
+from tests.traces.trace_samples import UNSTABLE, counterexample
+
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+
+LAST = len(counterexample(UNSTABLE).steps)
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(driver: Any, tmp_path: Path) -> Iterator[Any]:
+    file = tmp_path / "trace.html"
+    file.write_text(page_of(counterexample(UNSTABLE)), encoding="utf-8")
+    driver.get(file.as_uri())
+    yield driver
+    assert problems(driver) == []
+
+
+def text_of(driver: Any, selector: str) -> str:
+    return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)
+
+
+def press(driver: Any, *keys: str) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(driver).send_keys(*keys).perform()
+
+
+def counter(driver: Any) -> str:
+    return text_of(driver, ".counter")
+
+
+def test_keys_move_and_the_address_follows(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    assert counter(opened) == f"0 / {LAST}"
+    assert "What does not hold" in text_of(opened, ".detail")
+    press(opened, Keys.ARROW_RIGHT, "j")
+    assert counter(opened) == f"2 / {LAST}" and opened.current_url.endswith("#step=2")
+    press(opened, Keys.END)
+    assert counter(opened) == f"{LAST} / {LAST}"
+    assert "violates ReturningReplicaDeposesNobody" in text_of(opened, ".detail")
+    press(opened, Keys.ARROW_RIGHT)
+    assert counter(opened) == f"{LAST} / {LAST}"
+    press(opened, Keys.HOME, "k")
+    assert counter(opened) == f"0 / {LAST}"
+
+
+def test_an_address_opens_its_step(opened: Any) -> None:
+    opened.get(opened.current_url.partition("#")[0] + "#step=3")
+    opened.refresh()
+    assert counter(opened) == f"3 / {LAST}"
+    assert opened.execute_script("return document.querySelector('[aria-selected=true]').id") == "row-3"
+
+
+@pytest.mark.parametrize("address", ["#step=99999", "#step=-1", "#step=x", "#<img>"])
+def test_an_address_of_no_step_does_no_harm(opened: Any, address: str) -> None:
+    opened.get(opened.current_url.partition("#")[0] + address)
+    assert counter(opened) in (f"0 / {LAST}", f"{LAST} / {LAST}")
+
+
+def test_searching(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    press(opened, "/", "candidate", Keys.ENTER)
+    assert text_of(opened, ".found").endswith(" found") and text_of(opened, ".found") != "0 found"
+    assert "andidate" in text_of(opened, ".detail")
+    press(opened, Keys.ESCAPE)
+    assert text_of(opened, ".found") == ""
+
+
+def test_lanes_can_be_hidden(opened: Any) -> None:
+    before = opened.execute_script("return document.querySelectorAll('line.lane').length")
+    opened.execute_script("document.querySelector('.menu input[type=checkbox]').click()")
+    time.sleep(0.3)
+    assert opened.execute_script("return document.querySelectorAll('line.lane').length") < before
+    assert "replica 1" not in text_of(opened, ".names")
+
+
+def test_the_theme_changes(opened: Any) -> None:
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    before = opened.execute_script(colour)
+    press(opened, "t")
+    assert opened.execute_script(colour) != before
+
+
+def test_a_narrow_window_needs_no_scrolling_sideways(tmp_path: Path) -> None:
+    file = tmp_path / "trace.html"
+    file.write_text(page_of(counterexample(UNSTABLE)), encoding="utf-8")
+    with browser(360, 640, dark=True) as narrow:
+        narrow.get(f"{file.as_uri()}#step={LAST}")
+        root = "document.documentElement"
+        assert narrow.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
+        assert problems(narrow) == []
+
+
+def long(steps: int) -> Document:
+    document = document_of(counterexample(UNSTABLE))
+    return replace(document, steps=document.steps[:-1] * (steps // (LAST - 1)))
+
+
+@pytest.mark.parametrize(("steps", "most"), [(1_000, 1_000), (10_000, 5_000)])
+def test_a_long_trace_opens(driver: Any, tmp_path: Path, steps: int, most: int) -> None:
+    """Milliseconds to the first picture; generous, as other tests run beside this one."""
+    file = tmp_path / "long.html"
+    file.write_text(page(long(steps)), encoding="utf-8")
+    driver.get(file.as_uri())
+    driver.execute_script("go(900)")
+    time.sleep(0.3)
+    assert driver.execute_script("return document.getElementById('row-900') !== null")
+    assert driver.execute_script("return document.querySelectorAll('.row').length") < 100
+    opened = driver.execute_script(
+        "return performance.timing.loadEventEnd - performance.timing.navigationStart"
+    )
+    assert opened < most * 10
+
+
+HOSTILE = [
+    "<script>document.title = 'ran'</script>",
+    "</script><script>document.title = 'ran'</script>",
+    "<img src=x onerror=\"document.title = 'ran'\">",
+    "<svg onload=\"document.title = 'ran'\">",
+    "javascript:document.title='ran'",
+    "'\"><b onmouseover=\"document.title = 'ran'\">",
+    "<!-- <script> -->",
+    "\u202egnihton\u202c \u2066right to left",
+    "\x1b[31mred\x1b[0m\x07\x00",
+    "\u2028\u2029\ufeff\ufffe",
+    "{{7*7}}${7*7}",
+    "__proto__",
+    "constructor",
+    "&lt;b&gt;&amp;",
+    "a" * 1_000_000,
+    "long words " * 20_000,
+    "שלום עולם",
+    "🎉" * 5_000,
+    "<style>*{display:none}</style>",
+    "<meta http-equiv=refresh content='0;url=data:text/html,ran'>",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_texts_are_only_texts(driver: Any, tmp_path: Path, text: str) -> None:
+    document = document_of(counterexample(UNSTABLE))
+    step = document.steps[0]
+    changes = tuple(replace(each, field=text, after=text) for each in step.changes)
+    effects = tuple(replace(each, text=text) for each in step.effects)
+    first = replace(
+        step, head=text, changes=changes, effects=effects, events=(text,), notes=(text,), moments=(text,),
+        violations=(text,), rules=(text, "__proto__", *step.rules),
+    )  # fmt: skip
+    hostile = replace(
+        document,
+        about=(text,), statement=text, reasons=(text,), legend=text, verdict=text, again=text,
+        lanes=tuple(replace(each, name=text, fields={text: text}) for each in document.lanes),
+        steps=(first, *document.steps[1:]),
+        arrows=tuple(replace(each, text=text) for each in document.arrows),
+    )  # fmt: skip
+    file = tmp_path / "hostile.html"
+    file.write_text(page(hostile), encoding="utf-8", errors="surrogatepass")
+    driver.get(f"{file.as_uri()}#step=1")
+    driver.execute_script("go(0); go(1); search.value = 'a'; find(); help.open = true")
+    time.sleep(0.1)
+    assert driver.title == document.title
+    assert text[:20].strip() in driver.execute_script("return detail.textContent")
+    assert (
+        driver.execute_script("return document.querySelectorAll('img, iframe, b[onmouseover]').length") == 0
+    )
+    assert problems(driver) == []
