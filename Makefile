@@ -31,13 +31,17 @@ WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
   echo "example the package default-jre-headless. Everything else is run." >&2; \
   echo "================================================================================" >&2; exit 0; };
 
-# Says loudly what is left out where there is no Node.js.
-SAY_IF_NO_NODE := command -v node >/dev/null || { \
+# Says loudly what is left out where there is no Node.js or no Chromium.
+SAY_IF_LEFT_OUT := command -v node >/dev/null || { \
   echo "================================================================================" >&2; \
   echo "NOT RUN: the consumers of tests/vectors in JavaScript (they need Node.js). All else is." >&2; \
+  echo "================================================================================" >&2; }; \
+  command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+  echo "================================================================================" >&2; \
+  echo "NOT RUN: the pages in Chromium (they need chromium and chromium-driver). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants java pages executed vectors lint format types recorded kafka nightly bench clean
+.PHONY: help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants tools pages executed vectors lint format types recorded kafka nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -46,7 +50,7 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 
 check: fast scenarios ## the default suite: fast tests, and the CI scenarios whose result may have changed
 
-test: java lint pytest everything pairs ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
+test: tools lint pytest everything pairs ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
 # Each of these keeps one core busy, so two run at a time; each prints what it says when it ends.
 pairs: $(INSTALLED) $(WITH_SPARK)
@@ -65,11 +69,11 @@ bench: $(INSTALLED) ## measure the engine
 
 fast: $(INSTALLED) ## the fast tests alone
 	$(SEEDED) -m "not slow and not nightly and not spark"
-	@$(SAY_IF_NO_NODE)
+	@$(SAY_IF_LEFT_OUT)
 
 pytest: $(INSTALLED) ## the fast and the slow tests
 	$(SEEDED) -m "not nightly and not spark"
-	@$(SAY_IF_NO_NODE)
+	@$(SAY_IF_LEFT_OUT)
 
 slow: $(INSTALLED) ## the slow tests alone
 	$(SEEDED) -m "slow and not nightly and not spark"
@@ -103,14 +107,16 @@ spark: $(WITH_SPARK) ## the pipelines, on Spark in this machine's processes
 $(WITH_SPARK): $(INSTALLED)
 	@$(WITH_JAVA) $(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]' && touch $(WITH_SPARK)
 
-# TLC needs Java; where it cannot be installed, the comparison with TLC is left out, and that is said.
-java:
-	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
-	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { \
-	    echo "make: installing default-jre-headless"; \
-	    apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null 2>&1 || { \
-	      apt-get update -qq && \
-	      apt-get install -qq -y --no-install-recommends default-jre-headless >/dev/null; }; }; } || true
+# Java for TLC and Spark, Node.js for a consumer of the vectors, Chromium for the pages. Where they cannot be
+# installed, the tests that need them are left out, and that is said.
+tools:
+	@[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	for tool in java:default-jre-headless node:nodejs chromium:chromium chromedriver:chromium-driver; do \
+	  command -v "$${tool%%:*}" >/dev/null || { [ "$$tool" = java:default-jre-headless ] && [ -n "$$JAVA_HOME" ]; } || { \
+	    echo "make: installing $${tool#*:}"; \
+	    apt-get install -qq -y --no-install-recommends "$${tool#*:}" >/dev/null 2>&1 || { apt-get update -qq; \
+	      apt-get install -qq -y --no-install-recommends "$${tool#*:}" >/dev/null; }; }; \
+	done || true
 
 recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder that KRAFTCHECK_RUNS names
 	$(RUN) pytest -rs --numprocesses=auto --dist=worksteal -m "not nightly" tests/recorded
