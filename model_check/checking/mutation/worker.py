@@ -11,6 +11,7 @@ from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.steps import replay
 from kraftcheck.engine.system import Limits
 from kraftcheck.systems import citations
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find
 from kraftcheck.traces import brief as in_brief
 from kraftcheck.traces.terminal import transcript
@@ -52,7 +53,8 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
     """``scenario`` judging ``name`` alone: a safety property, or one of its goals or *eventually* properties.
 
     ``None``: all the properties that it judges anyway, without the goals. Exits that a finding shows are
-    ignored in each case. What the scenario covers is not noted.
+    ignored in each case. What the scenario covers is not noted. A goal or an *eventually* property is judged
+    without those of states and steps, which would be violated first and end the exploration.
     """
     eventually = tuple(each for each in scenario.check.eventually if each.property == name)
     nothing = {"properties": (), "only": (), "without": (), "goals": (), "eventually": ()}
@@ -60,13 +62,18 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
     if name is None:
         check = scenario.check.model_copy(update={"goals": ()})
     elif eventually:
-        check = alone.model_copy(update={"eventually": eventually})
+        check = alone.model_copy(update={"eventually": eventually, "without": _of_states(scenario)})
     elif name in scenario.check.goals:
-        check = alone.model_copy(update={"goals": (name,)})
+        check = alone.model_copy(update={"goals": (name,), "without": _of_states(scenario)})
     else:
         check = alone.model_copy(update={"only": (name,)})
     expect = scenario.expect.model_copy(update={"covers": ()})
     return scenario.model_copy(update={"check": check, "expect": expect})
+
+
+def _of_states(scenario: Scenario) -> tuple[str, ...]:
+    """The properties of states and steps that a scenario judges."""
+    return tuple(kind_of(scenario).build(scenario).properties)
 
 
 def _summary(name: str | None, result: CheckResult) -> dict[str, Any]:

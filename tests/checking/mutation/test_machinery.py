@@ -195,6 +195,7 @@ def test_a_mutant_that_never_ends_is_undetermined(tmp_path: Path, monkeypatch: p
 def test_judging_one_property_alone() -> None:
     zombie = find("zombie-leader")
     assert judging(zombie, "LeaderWithoutMajorityStepsDown").check.eventually == zombie.check.eventually
+    assert "NoFatal" in judging(zombie, "LeaderWithoutMajorityStepsDown").check.without
     assert judging(zombie, "NoFatal").check.only == ("NoFatal",)
     elect = find("three-voters-elect")
     assert judging(elect, "GoalRecordCommitted").check.goals == ("GoalRecordCommitted",)

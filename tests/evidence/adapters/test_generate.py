@@ -1,6 +1,7 @@
 """Generated sequences: deterministic, drivable, and covering what the scenarios reach."""
 
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -196,6 +197,23 @@ def test_all_rules_in_force_are_exercised(protocol: Protocol, every: int, max_st
     assert not_exercised(decided, protocol).get(NOT_REACHED) is None
 
 
+def modules_of_an_adapter() -> set[str]:
+    """The modules of the reference that the adapter imports, without those of brokers; it refuses mutants of
+    others.
+    """
+    code = "import sys, kraftcheck.evidence.adapters.serving; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    of_reference = {name for name in done.stdout.split() if name.startswith("kraftcheck.reference")}
+    return {name for name in of_reference if not name.startswith("kraftcheck.reference.brokers")}
+
+
+@pytest.mark.slow
+def test_an_adapter_reaches_a_replica_and_not_its_configuration() -> None:
+    reached = modules_of_an_adapter()
+    assert {"kraftcheck.reference.fetch", "kraftcheck.reference.startup"} <= reached
+    assert "kraftcheck.reference.bootstrap" not in reached
+
+
 @pytest.mark.nightly
 def test_every_mutant_of_the_reference_is_caught() -> None:
     """All that the checker refutes, and of those said to be equivalent all but one: here a replica also meets
@@ -203,8 +221,10 @@ def test_every_mutant_of_the_reference_is_caught() -> None:
     """
     generated = generate(shipped().values(), "kafka", {}, 0).sequences
     sequences = [*generated, *probes(KAFKA), *scripts(KAFKA)]
-    missed = set()
+    missed, reached = set(), modules_of_an_adapter()
     for mutant in mutants().values():
+        if not {edit.module for edit in mutant.edit} <= reached:
+            continue
         with AdapterProcess(words_of(f"{REFERENCE} --mutant {mutant.id}"), 60) as process:
             session = Session(process)
             if all(session.drive(sequence).failed is None for sequence in sequences):
