@@ -18,4 +18,4 @@ def write(traces: Iterable[Trace], folder: Path) -> None:
     for trace in traces:
         name = f"{trace.scenario.name}.{trace.property}"
         write_atomically(folder / f"{name}.json", json_form.dumps(trace), create_folder=True)
-        write_atomically(folder / f"{name}.html", page_of(trace))
+        write_atomically(folder / f"{name}.html", page_of(trace), create_folder=True)

@@ -65,7 +65,7 @@ def test_only_the_command_itself_shows_progress() -> None:
 
 def test_traces_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", *SMALL, "--threads", "2", "--traces", str(tmp_path / "traces")]) == 0
-    written = sorted(path.name.split(".")[0] for path in (tmp_path / "traces").iterdir())
+    written = sorted(path.name.split(".")[0] for path in (tmp_path / "traces").glob("*.json"))
     assert written == [line.split()[0] for line in capsys.readouterr().out.splitlines() if "violated" in line]
 
 

@@ -82,17 +82,18 @@ def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("form", ["json", "html"])
 def test_a_foreign_file_with_the_name_of_a_trace_is_not_replaced(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["check", "scenario-a-granting-by-log", "--traces", str(tmp_path)]
     assert main(command) == 0
-    (trace,) = tmp_path.iterdir()
+    (trace,) = tmp_path.glob(f"*.{form}")
     written = trace.read_bytes()
     trace.write_bytes(written[:40])
     assert main(command) == 0
     assert trace.read_bytes() == written
-    for foreign in (b"of somebody else", b'{\n "format": "mine"\n}\n'):
+    for foreign in (b"of somebody else", b'{\n "format": "mine"\n}\n', b"<!DOCTYPE html><html lang=en>"):
         trace.write_bytes(foreign)
         capsys.readouterr()
         assert main(command) == 2

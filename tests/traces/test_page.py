@@ -58,7 +58,7 @@ def test_the_page_has_the_document_and_needs_nothing_else() -> None:
 def test_no_text_ends_the_data(hostile: str) -> None:
     document = replace(document_of(counterexample(POWER_LOSS)), title=hostile, legend=hostile, again=hostile)
     text = page(document)
-    assert text.count("<script") == 2 and text.count("</script") == 2 and "<!--" not in text
+    assert text.count("<script") == 2 and text.count("</script") == 2 and text.count("<!--") == 1
     found = DATA.search(text)
     assert found is not None
     assert json.loads(found[1])["legend"] == hostile

@@ -21,7 +21,9 @@ from kraftcheck.traces.page.document import Document
 #: Of one text of a document; longer ones are cut off.
 MOST_LETTERS = 4_000
 
-_PAGE = """<!DOCTYPE html>
+# The beginning tells our files from others (:func:`kraftcheck.support.files.write_atomically`).
+_PAGE = """<!-- kraftcheck page -->
+<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
