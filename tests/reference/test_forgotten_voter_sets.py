@@ -72,7 +72,11 @@ def test_the_next_snapshot_has_no_voter_set(replica: Replica) -> None:
     [stored] = of_kind(outcome, StoreSnapshot)
     assert (stored.snapshot.voters, stored.snapshot.kraft_version) == (None, 1)
     # Nor has the next process, whose log begins with it.
-    found = start(KAFKA, replica, as_found(Disk(replica.quorum_state, outcome.replica.log))).replica
+    started = start(KAFKA, replica, as_found(Disk(replica.quorum_state, outcome.replica.log)))
+    found = started.replica
+    # An only static voter exits at every start.
+    exits = [each.reason for each in of_kind(started, Fatal)]
+    assert exits == ([] if replica.has_checkpoint else [FatalReason.LEADER_WITHOUT_VOTER_SET])
     assert found.voters == (VoterSet() if replica.has_checkpoint else replica.bootstrap_voters)
     assert not found.knows_voter_set
     # With the snapshot from before the truncation it has.
