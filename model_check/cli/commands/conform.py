@@ -13,14 +13,16 @@ from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import RunResult
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import StepEvent, find_runs, read
-from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.arguments import cores, whole_number
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.parallel import processes
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
-from kraftcheck.systems.kraft.switches import SWITCHES, add_protocol_options
+from kraftcheck.systems.kraft.switches import DEFAULT, SWITCHES, add_protocol_options, preset_of
+
+#: A run that was compared: the preset of the reference, and the result.
+_Compared = tuple[str, RunResult]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="folders of recorded runs, or folders of such folders",
     )
-    add_protocol_options(parser)
+    add_protocol_options(parser, of_release=True)
     parser.add_argument(
         "--findings",
         choices=("report", "fail"),
@@ -66,14 +68,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare and judge the runs.
 
     Exit status: see :func:`kraftcheck.evidence.recordings.conform_report.exit_status`."""
-    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
+    settings = tuple(arguments.settings)
+    SWITCHES.read(arguments.protocol or DEFAULT, settings)
     require_file_can_be_written(arguments.output, "-o")
     folders = find_runs(arguments.runs)
     with progress(quiet=arguments.json) as tell:
-        results = _results(folders, protocol, tell)
+        compared = partial(_result, preset=arguments.protocol, settings=settings)
+        presets, results = zip(*_results(folders, compared, tell), strict=True)
     out = console()
     if arguments.json:
-        data = as_json(results, " ".join((arguments.protocol, *arguments.settings)))
+        data = as_json(results, " ".join((*sorted(set(presets)), *settings)))
         text = json.dumps(versioned("conform", data), indent=2)
     else:
         wanted = Wanted(arguments.limit, arguments.verbose, arguments.rules, arguments.unexercised)
@@ -85,25 +89,31 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(results, findings_fail=arguments.findings == "fail")
 
 
-def _results(folders: Sequence[Path], protocol: Protocol, tell: Callable[[str], None]) -> list[RunResult]:
+def _results(
+    folders: Sequence[Path], compared: Callable[..., _Compared], tell: Callable[[str], None]
+) -> list[_Compared]:
     """The results of the runs in ``folders``, in order; of several runs one on each core at a time."""
     count = min(cores(), len(folders))
     if count == 1:
-        return [_result(folder, protocol, tell) for folder in folders]
+        return [compared(folder, tell=tell) for folder in folders]
     results = []
     with processes(count) as pool:
-        for number, result in enumerate(pool.map(partial(_result, protocol=protocol), folders), 1):
+        for number, result in enumerate(pool.map(compared, folders), 1):
             results.append(result)
             tell(f"{number:,} of {len(folders):,} runs")
     return results
 
 
-def _result(folder: Path, protocol: Protocol, tell: Callable[[str], None] = lambda text: None) -> RunResult:
+def _result(
+    folder: Path, preset: str | None, settings: Sequence[str], tell: Callable[[str], None] = lambda text: None
+) -> _Compared:
     tell(f"reading {folder.name}")
     recording = read(folder)
+    preset = preset or preset_of(str(recording.config.kafka))
+    protocol = SWITCHES.read(preset, settings)
     tell(f"comparing {folder.name}, {len(recording.events):,} events")
     report = compare(recording, protocol)
     tell(f"judging {folder.name}, {len(recording.events):,} events")
     steps = (event for event in recording.events if isinstance(event, StepEvent))
     starts = [(event.node, event.seq) for event in steps if event.kind == "start"]
-    return RunResult.of(report, judge(recording, protocol), starts)
+    return preset, RunResult.of(report, judge(recording, protocol), starts)

@@ -7,10 +7,18 @@ from kraftcheck.evidence.history.replica import WholeState
 
 
 def check_fetch(
-    before: WholeState, after: WholeState, who: Key, offset: int, flushed: int | None, report: Report
+    before: WholeState,
+    after: WholeState,
+    who: Key,
+    offset: int,
+    flushed: int | None,
+    report: Report,
+    *,
+    suffices: bool = False,
 ) -> None:
     """Judge the changes that a leader makes on a fetch of ``who`` at ``offset``; ``flushed``: the offset up
-    to which the sender had flushed, if that is less than its log.
+    to which the sender had flushed, if that is less than its log; ``suffices``: fewer voters must fetch now
+    than when check quorum began to count, so that those which have may be enough (CHECKQ-3).
     """
     entry, old = after.progress.get(str(who.id)), before.progress.get(str(who.id))
     if any(who.matches(voter) for voter in (*before.voters, *after.voters)):
@@ -27,7 +35,7 @@ def check_fetch(
     if old != entry:
         counted.append("what it knows of a voter")
     timer = after.timers.get("checkQuorum")
-    if timer not in (before.timers.get("checkQuorum"), -1):
+    if timer not in (before.timers.get("checkQuorum"), -1) and not suffices:
         counted.append("its check-quorum timer")
     if counted:
         known = any(voter.id == who.id for voter in before.voters)

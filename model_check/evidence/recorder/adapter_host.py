@@ -43,6 +43,9 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.support.errors import InputError
 
+#: What a release may lack: there nobody asks for it.
+_OPTIONAL = ("upgradeKRaftVersion",)
+
 #: Adapters count from here on: Kafka takes -1 for a time that is not known, and subtracts it from others.
 ORIGIN = 1_700_000_000_000
 
@@ -51,7 +54,7 @@ def require_whole(session: Session) -> None:
     """Raise InputError unless the adapter supports and shows all that a recording needs."""
     shown = session.capabilities
     for kind, needed in (("events", EVENTS), ("effects", EFFECTS), ("state", STATE)):
-        missing = [name for name in needed if name not in getattr(shown, kind)]
+        missing = [name for name in needed if name not in (*getattr(shown, kind), *_OPTIONAL)]
         if missing:
             raise InputError(
                 f"{shown.name}: a recording needs what the adapter does not declare in capabilities.{kind}: "
@@ -104,6 +107,11 @@ class AdapterHost:
     def replica(self) -> Replica:
         """The replica as far as the recorder needs it."""
         return self._replica
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether kraft.version can be finalized."""
+        return "upgradeKRaftVersion" in self._session.capabilities.events
 
     # Steps.
 

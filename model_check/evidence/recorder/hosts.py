@@ -30,6 +30,10 @@ class Hosted(Interface):
     def replica(self) -> Replica:
         """The replica; of an adapter's the parts that the recorder needs."""
 
+    @property
+    def upgrades(self) -> bool:
+        """Whether kraft.version can be finalized."""
+
     def begin(self) -> None:
         """A new recorded step begins."""
 
@@ -95,6 +99,11 @@ class ReferenceHost(Host):
         self._draw = draw
         super().__init__(protocol, times, servers, identity, disk, now)
         self._settle()
+
+    @property
+    def upgrades(self) -> bool:
+        """It can."""
+        return True
 
     def feed(self, stimulus: Event, now: int, raw: Json = None) -> None:
         """One step of the reference."""

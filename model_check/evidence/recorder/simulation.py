@@ -208,11 +208,12 @@ class Simulation(Client):
             self._call(process, Shutdown(), {"call": "shutdown", "timeoutMs": timeout})
 
     def upgrade(self, version: int = 1) -> None:
-        """Each leader is asked to finalize a version of kraft.version."""
+        """Each leader is asked to finalize a version of kraft.version, if its release knows how."""
         for process in self._leaders():
             epoch = process.host.replica.epoch
             fields = {"call": "upgradeKRaftVersion", "epoch": epoch, "version": version}
-            self._call(process, UpgradeKRaftVersion(epoch, version), fields, wakes=False)
+            if process.host.upgrades:
+                self._call(process, UpgradeKRaftVersion(epoch, version), fields, wakes=False)
 
     def snapshot(self, id: int, *, clean: bool = True) -> None:
         """The state machine of a node writes down what is committed; ``clean``: the log before it goes."""

@@ -175,7 +175,9 @@ class NodeRun:
             auto_join=line.auto_join,
         )
         self.before = replace(identity, log=disk.log)
-        host = Host(self.protocol, config.timeouts.times, self.servers, identity, disk, event.now)
+        period = self.protocol.update_voter_period
+        times = replace(config.timeouts.times, update_voter_period=period)
+        host = Host(self.protocol, times, self.servers, identity, disk, event.now)
         self.host, self.correlations = host, Correlations(host, self.servers)
         self.listener = Listener(
             host.replica,

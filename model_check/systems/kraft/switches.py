@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 
 from kraftcheck.reference.protocol import PRESETS, Protocol
@@ -16,16 +17,26 @@ SWITCHES: Switches[Protocol] = Switches(PRESETS, "preset", (1, INT32), {"fetch-m
 DEFAULT = "kafka"
 
 
-def add_protocol_options(parser: argparse.ArgumentParser, *, brokers: Sequence[str] = ()) -> None:
+def preset_of(implementation: str) -> str:
+    """The preset of the release for ``Apache Kafka 4.0 ...``; for the name of anything else the default."""
+    named = re.match(r"Apache Kafka (\d{1,3}\.\d{1,3})", implementation)
+    preset = f"kafka-{named[1]}" if named else DEFAULT
+    return preset if preset in PRESETS else DEFAULT
+
+
+def add_protocol_options(
+    parser: argparse.ArgumentParser, *, brokers: Sequence[str] = (), of_release: bool = False
+) -> None:
     """Add ``--protocol`` and ``--set``, which :meth:`Switches.read` reads.
 
     ``brokers`` are the forms of brokers where the command also knows them; then there is no default, as it
-    depends on the request.
+    depends on the request. ``of_release``: the default depends on the implementation (:func:`preset_of`).
     """
-    about = f"protocol preset: {', '.join(PRESETS)} (default: {DEFAULT})"
+    default = f"that of the release of Apache Kafka, else {DEFAULT}" if of_release else DEFAULT
+    about = f"protocol preset: {', '.join(PRESETS)} (default: {default})"
     if brokers:
         about += f"; of brokers: {', '.join(brokers)} (default: the form that the question is of)"
-    parser.add_argument("--protocol", default=None if brokers else DEFAULT, help=about)
+    parser.add_argument("--protocol", default=None if brokers or of_release else DEFAULT, help=about)
     parser.add_argument(
         "--set",
         action="append",

@@ -10,6 +10,7 @@ import pytest
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.recordings.recording import find_runs
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.switches import preset_of
 from tests.evidence.recordings.small_recording import small_recording, write
 
 
@@ -106,3 +107,17 @@ def test_wrong_arguments_are_refused(
     runs = [str(write(tmp_path / "run-1", small_recording()))] if wrong else []
     assert main(["conform", *runs, *wrong]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("Apache Kafka 4.0 (Confluent 8.0.8-0-ccs)", "kafka-4.0"),
+        ("Apache Kafka 3.9.1", "kafka-3.9"),
+        ("Apache Kafka 9.9", "kafka"),
+        ("26b251a451ce", "kafka"),
+        ("reference", "kafka"),
+    ],
+)
+def test_a_recording_is_compared_with_the_preset_of_its_release(name: str, preset: str) -> None:
+    assert preset_of(name) == preset

@@ -277,6 +277,7 @@ def test_a_tick_that_shows_nothing_is_reported() -> None:
     assert ("tick", seq) in [(one.field, one.seq) for one in report_on(lines).differences]
 
 
+@pytest.mark.slow
 def test_a_poll_that_restarts_a_timer_which_no_state_shows_is_recorded() -> None:
     """A voter that has nothing to report about itself looks again a fetch timeout later."""
     lines = record(Schedule("idle", 1, 6_000, Cluster(), tuple(Choice(9 * n, "start", n) for n in (1, 2, 3))))
@@ -294,6 +295,7 @@ def test_a_poll_that_restarts_a_timer_which_no_state_shows_is_recorded() -> None
     assert ("tick", idle[0] + 1) in [(one.field, one.seq) for one in report_on(repeated).differences]
 
 
+@pytest.mark.slow
 def test_records_below_the_start_of_the_log_are_not_lost_with_the_power() -> None:
     choices = (
         *(Choice(9 * node, "start", node) for node in (1, 2, 3)),

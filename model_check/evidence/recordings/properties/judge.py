@@ -20,6 +20,7 @@ from kraftcheck.evidence.recordings.properties.step import (
     fetching,
     is_fetched,
     key,
+    others_needed,
     state_of,
 )
 from kraftcheck.evidence.recordings.recording import Event, Recording, StepEvent
@@ -187,7 +188,10 @@ def _judge_leader(step: Step) -> None:
         return
     message, fetch = step.event.message, fetching(step.event.message)
     if message is not None and fetch is not None:
-        check_fetch(before, after, *fetch, step.run.unflushed.pop(message.mid, None), step.report)
+        node = step.event.node
+        suffices = others_needed(before, node) < step.run.needed.get(node, 0)
+        unflushed = step.run.unflushed.pop(message.mid, None)
+        check_fetch(before, after, *fetch, unflushed, step.report, suffices=suffices)
     if before.progress != after.progress:
         check_times(before, after, step.event.now, step.report)
 
@@ -250,6 +254,9 @@ def _remember(step: Step) -> None:
     """Keep the context for judging later steps: logs at the time of an answer, and fetches."""
     run, replica, event, after = step.run, step.replica, step.event, step.after
     for sent in event.line.sent:
+        if sent.api == "Fetch" and after is not None:
+            asked = run.asked.pop(-1 if sent.answers is None else sent.answers, None)
+            run.asked[sent.mid] = after[:3] if sent.is_request else asked
         if sent.api == "Fetch" and not sent.is_request:
             run.answered[sent.mid] = replica.log
         elif sent.api == "Fetch" and replica.flushed < replica.log.end:
@@ -259,7 +266,13 @@ def _remember(step: Step) -> None:
         run.answered.pop(message.mid, None)
     if after is None or after.role != "Follower" or step.before is None or step.before[:3] != after[:3]:
         progress.fetched = None
+    if after is not None and after.role == "Leader":
+        old = step.before if step.before is not None and step.before.role == "Leader" else None
+        if old is None or old.timers.get("checkQuorum") != after.timers.get("checkQuorum"):
+            run.needed[event.node] = others_needed(after, event.node)
     if after is None or after.role != "Follower" or message is None:
         return
-    if message.source == after.leader and is_fetched(message):
+    # An answer to a request from before this state is dropped: its connection is gone.
+    asked = run.asked.pop(message.mid, None)
+    if message.source == after.leader and is_fetched(message) and asked == after[:3]:
         progress.fetched = event

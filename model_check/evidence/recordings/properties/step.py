@@ -145,6 +145,10 @@ class Run:
         self.largest_epoch = 0
         self.unflushed: dict[int, int] = {}
         """Fetches in flight that ask for more than their sender has flushed: message id → that offset."""
+        self.asked: dict[int, tuple[object, ...] | None] = {}
+        """Fetches in flight, and their answers: message id → role, epoch and leader of the sender then."""
+        self.needed: dict[int, int] = {}
+        """How many other voters had to fetch when a leader's check quorum last began to count, by its id."""
         self.answered: dict[int, Link] = {}
         """Fetch answers in flight: message id → the leader's log when it sent the answer."""
 
@@ -300,6 +304,11 @@ def fetching(message: Message | None) -> tuple[Key, int] | None:
         return None
     state = message.content.replicaState
     return key(-1 if state is UNSET else state.replicaId, partition.replicaDirectoryId), partition.fetchOffset
+
+
+def others_needed(state: WholeState, leader: int) -> int:
+    """How many other voters make a majority of the voter set together with ``leader``, if it is a voter."""
+    return len(state.voters) // 2 + 1 - any(voter.id == leader for voter in state.voters)
 
 
 def is_fetched(message: Message) -> bool:
