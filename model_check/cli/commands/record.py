@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kraftcheck.evidence.adapters.started import Adapters
-from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, protocol_of, timeout_of
 from kraftcheck.evidence.recorder.adapter_host import require_whole
 from kraftcheck.evidence.recorder.campaign import Campaign, Plan, make, side_by_side
 from kraftcheck.evidence.recorder.profiles import PROFILES
@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --compare: seconds for the minimal schedule of each kind of difference; 0: none "
         f"(default: {SHRINK_SECONDS})",
     )
-    add_protocol_options(parser)
+    add_protocol_options(parser, of_kafka=True)
     parser.add_argument("--jobs", type=thread_count, default=cores(), metavar="N", help="default: cores")
     add_json(parser)
 
@@ -81,6 +81,8 @@ def _profile(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record. Raises InputError where the adapter does not work."""
+    with progress() as tell:
+        arguments.protocol = protocol_of(arguments, tell)
     protocol = SWITCHES.read(arguments.protocol, arguments.settings)
     if arguments.seconds < LEAST_SECONDS:
         raise InputError(f"--seconds: a run takes at least {LEAST_SECONDS} seconds, not {arguments.seconds}.")

@@ -16,16 +16,19 @@ SWITCHES: Switches[Protocol] = Switches(PRESETS, "preset", (1, INT32), {"fetch-m
 DEFAULT = "kafka"
 
 
-def add_protocol_options(parser: argparse.ArgumentParser, *, brokers: Sequence[str] = ()) -> None:
+def add_protocol_options(
+    parser: argparse.ArgumentParser, *, brokers: Sequence[str] = (), of_kafka: bool = False
+) -> None:
     """Add ``--protocol`` and ``--set``, which :meth:`Switches.read` reads.
 
     ``brokers`` are the forms of brokers where the command also knows them; then there is no default, as it
-    depends on the request.
+    depends on the request. ``of_kafka``: nor is there one where the Kafka that is driven decides.
     """
-    about = f"protocol preset: {', '.join(PRESETS)} (default: {DEFAULT})"
+    default = f"that of the Kafka that is driven, else {DEFAULT}" if of_kafka else DEFAULT
+    about = f"protocol preset: {', '.join(PRESETS)} (default: {default})"
     if brokers:
         about += f"; of brokers: {', '.join(brokers)} (default: the form that the question is of)"
-    parser.add_argument("--protocol", default=None if brokers else DEFAULT, help=about)
+    parser.add_argument("--protocol", default=None if brokers or of_kafka else DEFAULT, help=about)
     parser.add_argument(
         "--set",
         action="append",
