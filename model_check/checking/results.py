@@ -35,6 +35,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
     found = result.exploration
     return {
         "scenario": result.scenario.name,
+        "protocol": result.scenario.asked_preset,
         "expected": result.scenario.expect.verdict,
         "verdict": result.verdict.value,
         "in_initial_prefix": result.initial_prefix is not None,
@@ -97,6 +98,8 @@ def report(
     """
     found = result.exploration
     mark, style = ("as expected", "green") if result.as_expected else ("DIFFERS", "red")
+    if result.scenario.asked_preset is not None:
+        mark = f"under {result.scenario.asked_preset}"
     if result.undetermined:
         mark, style = f"UNDETERMINED ({result.limit})", "yellow"
     violated = list(_violated(result))
@@ -116,7 +119,7 @@ def report(
     for name, known in _looks_like(result):
         if verbose or result.differences or result.scenario.name not in known.scenarios:
             say(out, findings.in_words(known, name), indent=4, hang=2)
-    for difference in result.differences:
+    for difference in () if violated and result.scenario.asked_preset else result.differences:
         say(out, difference, "red", indent=4)
     if result.differences or verbose:
         for trace in result.traces():
@@ -226,13 +229,16 @@ def _states(result: CheckResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a summary of many scenarios needs of one. ``states``: distinct ones; ``seconds``: wall time."""
+    """What a summary of many scenarios needs of one. ``states``: distinct ones; ``seconds``: wall time;
+    ``preset``: the one that the command chose instead of the scenario's.
+    """
 
     as_expected: bool
     differs: bool
     undetermined: bool
     states: int
     seconds: float
+    preset: str | None = None
 
 
 def outcome(result: CheckResult) -> Outcome:
@@ -243,6 +249,7 @@ def outcome(result: CheckResult) -> Outcome:
         result.undetermined,
         result.exploration.distinct,
         result.seconds,
+        result.scenario.asked_preset,
     )
 
 
@@ -252,7 +259,9 @@ def summarize(out: Console, outcomes: Sequence[Outcome], seconds: float | None =
     states = sum(each.states for each in outcomes)
     seconds = sum(each.seconds for each in outcomes) if seconds is None else seconds
     counted = f"{states:,} distinct states in {seconds:.1f} s"
-    say(out, f"{expected} of {len(outcomes)} scenarios as expected; {counted}", hang=2)
+    preset = next((each.preset for each in outcomes), None)
+    what = "as expected" if preset is None else f"hold under {preset}"
+    say(out, f"{expected} of {len(outcomes)} scenarios {what}; {counted}", hang=2)
 
 
 def exit_status(outcomes: Sequence[Outcome]) -> int:

@@ -150,7 +150,9 @@ def in_words(result: CheckResult, data: dict[str, Any]) -> Iterator[str]:
             yield f"{violated}: more would have to be explored to look for causes than the limits allow."
         for each in found or ():
             text = _lasso_in_words(each) if "cycle" in each else _steps_in_words(each)
-            show = f"kraftcheck trace show {result.scenario.name} --path {each['path']}"
+            asked = result.scenario.asked_preset
+            under = "" if asked is None else f" --protocol {asked}"
+            show = f"kraftcheck trace show {result.scenario.name}{under} --path {each['path']}"
             yield f"{violated} by {text}: {show}"
     if "causes" in data and any(judged.dead_end is not None for judged in result.judged):
         yield "Causes of a dead end are not looked for: -v shows it."

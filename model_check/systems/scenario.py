@@ -175,6 +175,7 @@ class Scenario(Table):
     expect: Annotated[Expected, Field(examples=['{ verdict = "holds" }'])]
     _file: str = PrivateAttr("")
     _text: str = PrivateAttr("")
+    _preset: str | None = PrivateAttr(None)
 
     @model_serializer(mode="wrap")
     def _in_order(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -190,6 +191,17 @@ class Scenario(Table):
         """The same scenario, called ``where`` in errors."""
         other = self.model_copy()
         other._file = where
+        return other
+
+    @property
+    def asked_preset(self) -> str | None:
+        """The preset that a command chose instead of the scenario's own; then no verdict is expected."""
+        return self._preset
+
+    def under(self: S, preset: str, protocol: Table) -> S:
+        """The same scenario with the table ``protocol``, for which a command chose ``preset``."""
+        other = self.model_copy(update={"protocol": protocol, "expect": Expected(verdict="holds")})
+        other._preset = preset
         return other
 
     def error(self, message: str, where: str | None = None) -> InputError:

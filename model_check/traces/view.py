@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from kraftcheck import spec
 from kraftcheck.systems.kind import INITIAL_PREFIX, Flying, Place, called
 from kraftcheck.systems.kinds import KINDS, kind_of
+from kraftcheck.systems.other_protocol import under
 from kraftcheck.systems.scenario import Scenario, find, shipped_files
 from kraftcheck.traces.model import Change, Run, Trace, TraceStep
 from kraftcheck.traces.words import label
@@ -115,15 +116,20 @@ def _title(trace: Trace) -> str:
 
 def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
-    name, known = trace.scenario.name, shipped_files()
+    name, known, preset = trace.scenario.name, shipped_files(), trace.scenario.asked_preset
     if name in known or not name.endswith(INITIAL_PREFIX):
-        word = _word(trace.scenario, name, name in known and find(name) == trace.scenario)
+        word = _word(trace.scenario, name, name in known and _shipped(name, preset) == trace.scenario)
     else:
         name = name.removesuffix(INITIAL_PREFIX)
-        shipped = find(name) if name in known else None
+        shipped = _shipped(name, preset) if name in known else None
         same = shipped is not None and kind_of(shipped).initial_prefix(shipped) == trace.scenario
         word = f"{_word(trace.scenario, name, same)} --initial-prefix"
-    return f"{word} --path {path_text(trace.path)}"
+    asked = "" if preset is None else f" --protocol {preset}"
+    return f"{word}{asked} --path {path_text(trace.path)}"
+
+
+def _shipped(name: str, preset: str | None) -> Scenario:
+    return under(find(name), preset)
 
 
 def _word(scenario: Scenario, name: str, is_shipped: bool) -> str:

@@ -50,6 +50,7 @@ from kraftcheck.support.sources import source_digest
 from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.other_protocol import add_protocol, under
 from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
 from kraftcheck.traces import files
 
@@ -74,6 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(parser, "--list", says="list scenarios (default: all that are shipped) and stop")
     flag(parser, "--all", says="explore large scenarios too, and those whose result cannot have changed")
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
+    add_protocol(parser)
     parser.add_argument(
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
@@ -136,9 +138,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined."""
+    """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined; with --protocol
+    0 all hold, 1 one is violated or does not reach a goal, 3 undetermined.
+    """
     out = console()
-    scenarios = _chosen(arguments)
+    scenarios = [under(scenario, arguments.protocol) for scenario in _chosen(arguments)]
     if arguments.list:
         _list(out, scenarios, as_json=arguments.json)
         return EXIT_EXPECTED

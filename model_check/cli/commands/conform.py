@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="folders of recorded runs, or folders of such folders",
     )
-    add_protocol_options(parser, of_release=True)
+    add_protocol_options(parser, of_kafka=True)
     parser.add_argument(
         "--findings",
         choices=("report", "fail"),

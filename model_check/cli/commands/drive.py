@@ -18,7 +18,7 @@ from kraftcheck.evidence.adapters.report import Report, as_json, print_report
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.session import AdapterProcess, Session, cut, kind_of, shrink
 from kraftcheck.evidence.adapters.stimuli import DriveSequence
-from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, protocol_of, timeout_of
 from kraftcheck.reference.protocol import PRESETS, Discovery, Protocol, VoterChanges
 from kraftcheck.support.arguments import whole_number
 from kraftcheck.support.errors import InputError
@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|DIR",
         help="drive along these trace or sequence files instead (may be repeated)",
     )
-    add_protocol_options(parser)
+    add_protocol_options(parser, of_kafka=True)
     parser.add_argument(
         "--seed",
         type=whole_number,
@@ -122,6 +122,8 @@ def _hold(arguments: argparse.Namespace) -> Report:
 
 def _drive(arguments: argparse.Namespace) -> Report:
     """The report on an adapter."""
+    with progress() as tell:
+        arguments.protocol = protocol_of(arguments, tell)
     protocol = SWITCHES.read(arguments.protocol, arguments.settings)
     if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
         raise InputError(

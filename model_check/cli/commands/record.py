@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kraftcheck.evidence.adapters.started import Adapters
-from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, protocol_of, timeout_of
 from kraftcheck.evidence.recorder.adapter_host import require_whole
 from kraftcheck.evidence.recorder.campaign import Campaign, Plan, make, side_by_side
 from kraftcheck.evidence.recorder.profiles import PROFILES
@@ -25,7 +25,7 @@ from kraftcheck.support.files import require_folder_can_be_written, write_atomic
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
-from kraftcheck.systems.kraft.switches import DEFAULT, SWITCHES, add_protocol_options, preset_of
+from kraftcheck.systems.kraft.switches import SWITCHES, add_protocol_options
 
 #: The time for the search for a minimal schedule.
 SHRINK_SECONDS = 120
@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --compare: seconds for the minimal schedule of each kind of difference; 0: none "
         f"(default: {SHRINK_SECONDS})",
     )
-    add_protocol_options(parser, of_release=True)
+    add_protocol_options(parser, of_kafka=True)
     parser.add_argument("--jobs", type=thread_count, default=cores(), metavar="N", help="default: cores")
     add_json(parser)
 
@@ -81,7 +81,9 @@ def _profile(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record. Raises InputError where the adapter does not work."""
-    SWITCHES.read(arguments.protocol or DEFAULT, arguments.settings)
+    with progress() as tell:
+        arguments.protocol = protocol_of(arguments, tell)
+    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
     if arguments.seconds < LEAST_SECONDS:
         raise InputError(f"--seconds: a run takes at least {LEAST_SECONDS} seconds, not {arguments.seconds}.")
     require_folder_can_be_written(arguments.output, "-o")
@@ -89,8 +91,6 @@ def run(arguments: argparse.Namespace) -> int:
         command = command_of(arguments, tell)
         with Adapters(command, timeout_of(arguments), require_whole) as adapters:
             recorder = Recorder(adapters)
-            arguments.protocol = arguments.protocol or preset_of(recorder.name)
-            protocol = SWITCHES.read(arguments.protocol, arguments.settings)
             if arguments.schedule is not None:
                 summary = _one(arguments, protocol, recorder)
             else:

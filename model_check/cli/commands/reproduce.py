@@ -9,13 +9,14 @@ from kraftcheck.engine.watch import Progress
 from kraftcheck.evidence.adapters.answers import AdapterError
 from kraftcheck.evidence.adapters.started import Adapters
 from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
-from kraftcheck.evidence.quorum.chosen import ALL, Chosen, Source, behaviours, sources
+from kraftcheck.evidence.quorum.chosen import ALL, Chosen, NothingViolated, Source, behaviours, sources
 from kraftcheck.evidence.quorum.replay import reproduce
 from kraftcheck.evidence.quorum.report import Reproduced, as_data, print_summary, print_trace
 from kraftcheck.support.arguments import add_json, flag
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.streams import progress
+from kraftcheck.systems.other_protocol import add_protocol
 
 EPILOG = """\
 Every replica is a process of the adapter (docs/drive.md). What one of them
@@ -43,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"a finding of docs/findings.md by its name, a scenario that is violated, or a trace file ('-': "
         f"standard input); '{ALL}': all findings about replicas of Kafka",
     )
+    add_protocol(parser)
     add_implementation(parser)
     add_json(parser)
     flag(parser, "-v", "--verbose", says="each step; texts of rules")
@@ -50,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Reproduce. Raises InputError where the adapter does not work."""
-    chosen, left_out = sources(arguments.behaviours)
+    chosen, left_out = sources(arguments.behaviours, arguments.protocol)
     results: list[Reproduced] = []
     begin = time.monotonic()
     with progress() as tell:
@@ -58,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Adapters(command, timeout_of(arguments)) as adapters:
         adapters.session(0)  # Whether it can be started at all.
         for source in chosen:
-            for behaviour in _behaviours(source):
+            for behaviour in _behaviours(source, left_out):
                 found = _reproduce(behaviour, adapters)
                 results.append(found)
                 if arguments.json:
@@ -75,13 +77,20 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_UNDETERMINED if "undetermined" in verdicts else EXIT_EXPECTED
 
 
-def _behaviours(source: Source) -> list[Chosen]:
+def _behaviours(source: Source, left_out: dict[str, str]) -> list[Chosen]:
+    """The behaviours of ``source``; of a scenario that holds under the chosen preset none, with a reason."""
     with progress() as tell:
 
         def show(found: Progress) -> None:
             tell(f"looking for the counterexample of {source.word}: {found.distinct:,} states")
 
-        return list(behaviours(source, show))
+        try:
+            return list(behaviours(source, show))
+        except NothingViolated:
+            if source.scenario is None or source.scenario.asked_preset is None:
+                raise
+            left_out[source.word] = f"no property is violated under {source.scenario.asked_preset}"
+            return []
 
 
 def _reproduce(behaviour: Chosen, adapters: Adapters) -> Reproduced:

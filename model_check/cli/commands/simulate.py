@@ -18,6 +18,7 @@ from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.other_protocol import add_protocol, under
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import build, files, json_form, terminal
 from kraftcheck.traces.view import path_text
@@ -31,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "shortest one."
     )
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
+    add_protocol(parser)
     parser.add_argument(
         "--seed", type=whole_number, default=0, help="the same seed takes the same walks (default: 0)"
     )
@@ -56,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
     require_folder_can_be_written(arguments.traces, "--traces")
-    chosen = scenario.find(arguments.scenario)
+    chosen = under(scenario.find(arguments.scenario), arguments.protocol)
     system = kind_of(chosen).build(chosen, arguments.scenario)
     found = simulate(
         system,

@@ -18,6 +18,8 @@ from kraftcheck.support.outputs import print_output
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.other_protocol import add_protocol, under
+from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, TraceError, build, itf, json_form, markdown, mermaid, program, terminal
 from kraftcheck.traces.page import page_of
 from kraftcheck.traces.replay import Difference, replay
@@ -45,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE|SCENARIO", help="a trace file ('-': standard input), or with --path a scenario"
     )
     show.add_argument("--path", type=_path, help="the options taken, for example 0,3,1 ('none': no step)")
+    add_protocol(show)
     flag(show, "--initial-prefix", says="the path is one of the run that leads to replicas.initial-leader")
     form = show.add_mutually_exclusive_group()
     flag(form, "--json", says="print the trace file's JSON form")
@@ -68,9 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.path is None:
         if arguments.initial_prefix:
             raise InputError("--initial-prefix: goes with --path; a trace file knows its scenario.")
+        if arguments.protocol is not None:
+            raise InputError("--protocol: goes with --path; a trace file knows its protocol.")
         trace = _load(arguments.file, "give --path to address one of its behaviours")
     else:
-        trace = _walk(arguments.file, arguments.path, of_initial_prefix=arguments.initial_prefix)
+        chosen = under(scenario.find(arguments.file), arguments.protocol)
+        trace = _walk(chosen, arguments.file, arguments.path, of_initial_prefix=arguments.initial_prefix)
     difference = None if arguments.path is not None else replay(trace)
     if arguments.json:
         print(json_form.dumps(trace), end="")
@@ -136,8 +142,7 @@ def _load(file: str, hint: str) -> Trace:
     return json_form.loads(read_standard_input("a trace file"), "standard input")
 
 
-def _walk(word: str, path: tuple[int, ...], *, of_initial_prefix: bool) -> Trace:
-    chosen = scenario.find(word)
+def _walk(chosen: Scenario, word: str, path: tuple[int, ...], *, of_initial_prefix: bool) -> Trace:
     if of_initial_prefix:
         run = kind_of(chosen).initial_prefix(chosen)
         if run is None:

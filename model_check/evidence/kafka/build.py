@@ -18,6 +18,18 @@ from kraftcheck.support.errors import InputError
 _CLIENT = "org.apache.kafka.raft.KafkaRaftClient"
 SUPPORTED = "3.9 and later are"
 
+#: The presets of releases, each with a class that came with it, the newest first. Classes that nothing else
+#: uses are not compiled of a source tree.
+_SINCE = {
+    "kafka-trunk": "org.apache.kafka.raft.internals.RecordsDecodingStrategy",
+    "kafka-4.4": "org.apache.kafka.raft.internals.ChangeVoterHandlerState",
+    "kafka-4.3": "org.apache.kafka.raft.RaftLog",
+    "kafka-4.2": "org.apache.kafka.clients.consumer.internals.ShareAcquireMode",
+    "kafka-4.1": "org.apache.kafka.raft.internals.KRaftVersionUpgrade",
+    "kafka-4.0": "org.apache.kafka.raft.internals.EpochElection",
+}
+_OLDEST = "kafka-3.9"
+
 #: Options of the virtual machine: it starts fast and stays small, for steps that take microseconds.
 _VM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
@@ -47,6 +59,16 @@ def command(path: Path, jars: Path | None, tell: Callable[[str], None]) -> list[
     except jdk.FailedError as error:
         raise _not_supported(kafka, error.reason) from None
     return [tools.java, *_VM, "-cp", jdk.classpath([adapter, *places]), sources.MAIN, kafka.name]
+
+
+def preset(path: Path, jars: Path | None, tell: Callable[[str], None]) -> str:
+    """The preset of the protocol for the Kafka at ``path``, by the classes that it has. Raises InputError as
+    :func:`command` does.
+    """
+    kafka = find(path, jars)
+    built = isinstance(kafka, Release)
+    offers = Classes(kafka.jars if built else _places(kafka, kafka.digest(), jdk.find(), tell)).offer
+    return next((name for name, since in _SINCE.items() if offers(since)), _OLDEST)
 
 
 def _places(

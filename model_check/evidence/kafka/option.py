@@ -8,8 +8,11 @@ from pathlib import Path
 
 from kraftcheck.evidence.adapters.session import words_of
 from kraftcheck.evidence.kafka import build
+from kraftcheck.reference.protocol import PRESETS
+from kraftcheck.support import streams
 from kraftcheck.support.arguments import seconds
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.switches import DEFAULT
 
 #: Seconds for an answer, and for one of a virtual machine, whose first takes long on a busy machine.
 TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
@@ -48,6 +51,23 @@ def command_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> li
     if arguments.jars is not None:
         raise InputError("--jars: goes with --kafka and a source tree; leave it out.")
     return words_of(arguments.adapter)
+
+
+def protocol_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> str:
+    """The preset that ``--protocol`` names; without it that of the Kafka that is driven, else the default.
+
+    Says so if the named one is not that of the Kafka. Raises InputError.
+    """
+    named: str | None = arguments.protocol
+    if arguments.kafka is None:
+        return named or DEFAULT
+    fits = build.preset(arguments.kafka, arguments.jars, tell)
+    if named in PRESETS and PRESETS[named] != PRESETS[fits]:
+        streams.say(
+            f"kraftcheck: note: {arguments.kafka} does as {fits}, and is compared with --protocol {named}: "
+            "expect differences, or leave --protocol out."
+        )
+    return named or fits
 
 
 def timeout_of(arguments: argparse.Namespace) -> float:

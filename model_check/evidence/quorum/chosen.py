@@ -16,6 +16,7 @@ from kraftcheck.support.files import read_standard_input
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
 from kraftcheck.systems.kraft.switches import SWITCHES
+from kraftcheck.systems.other_protocol import under
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, json_form
 from kraftcheck.traces.replay import replay
@@ -38,6 +39,10 @@ class Chosen(NamedTuple):
     trace: Trace
 
 
+class NothingViolated(InputError):
+    """A scenario holds, so that there is no behaviour to reproduce."""
+
+
 class Source(NamedTuple):
     """Where behaviours come from: a trace file (``-``: standard input), or a scenario that is explored."""
 
@@ -45,9 +50,9 @@ class Source(NamedTuple):
     scenario: Scenario | None
 
 
-def sources(words: Sequence[str]) -> tuple[list[Source], dict[str, str]]:
-    """What the words name, each once, and the scenarios that ``all`` leaves out, with the reasons. Raises
-    InputError.
+def sources(words: Sequence[str], preset: str | None = None) -> tuple[list[Source], dict[str, str]]:
+    """What the words name, each once, and the scenarios that ``all`` leaves out, with the reasons.
+    ``preset``: that of the protocol of scenarios, instead of their own. Raises InputError.
     """
     found: dict[str, Source] = {}
     left_out: dict[str, str] = {}
@@ -57,6 +62,10 @@ def sources(words: Sequence[str]) -> tuple[list[Source], dict[str, str]]:
         else:
             chosen = _named(word)
         for source in chosen:
+            if source.scenario is not None:
+                source = source._replace(scenario=under(source.scenario, preset))
+            elif preset is not None:
+                raise InputError(f"--protocol: {source.word} is a trace, which knows its protocol.")
             found.setdefault(source.word, source)
     return list(found.values()), left_out
 
@@ -127,7 +136,7 @@ def behaviours(source: Source, progress: Callable[[Progress], None] | None = Non
         violated = (*(() if known is None else known.violated), trace.property)
         by_path[trace.path] = Chosen(source.scenario.name, violated, trace)
     if not by_path:
-        raise InputError(
+        raise NothingViolated(
             f"{source.scenario.name}: no property is violated there, so that there is no behaviour to "
             "reproduce; give a trace file."
         )

@@ -114,7 +114,7 @@ def test_wrong_arguments_are_refused(
     [
         ("Apache Kafka 4.0 (Confluent 8.0.8-0-ccs)", "kafka-4.0"),
         ("Apache Kafka 3.9.1", "kafka-3.9"),
-        ("Apache Kafka 9.9", "kafka"),
+        ("Apache Kafka 9.9", "kafka-trunk"),
         ("26b251a451ce", "kafka"),
         ("reference", "kafka"),
     ],

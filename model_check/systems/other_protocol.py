@@ -1,0 +1,33 @@
+"""A scenario under another preset of the protocol: what becomes of it in another release."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, TypeVar
+
+from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.scenario import Scenario
+
+S = TypeVar("S", bound=Scenario)
+
+
+def add_protocol(parser: argparse.ArgumentParser) -> None:
+    """Add ``--protocol`` for commands that take scenarios; :func:`under` reads it."""
+    parser.add_argument(
+        "--protocol",
+        metavar="PRESET",
+        help="another preset than the scenario's, for example kafka-4.0; the switches that it sets stay",
+    )
+
+
+def under(scenario: S, preset: str | None) -> S:
+    """``scenario`` under another preset, with the switches that it sets; ``None``: as it is.
+
+    No verdict is expected then: a violation is reported as a difference. Raises InputError for a preset that
+    its kind does not have.
+    """
+    if preset is None:
+        return scenario
+    own: Any = scenario.protocol  # type: ignore[attr-defined]
+    table = kind_of(scenario).variants.chosen(scenario, preset, own.set, f"{scenario.name}: --protocol")
+    return scenario.under(preset, type(own).model_validate(table))
