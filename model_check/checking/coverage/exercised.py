@@ -50,8 +50,8 @@ def summary(reports: Mapping[str, frozenset[str]]) -> Iterator[str]:
     for rule in left.pop(OTHER_VARIANT, ()):
         reason = _presets_of(rule)
         left[reason] = (*left.get(reason, ()), rule)
-    for reason, rules in left.items():
-        yield f"not exercised, {reason} ({len(rules)}): {' '.join(rules)}"
+    for reason, missing in left.items():
+        yield f"not exercised, {reason} ({len(missing)}): {' '.join(missing)}"
 
 
 def _presets_of(rule: str) -> str:

@@ -189,20 +189,33 @@ class _Replayed:
         return replace(event, correlation=own[-1]) if own else event
 
 
+class RecordedSession:
+    """A recorded session that is compared with the reference. Raises InputError, as its method does."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._sequences = path, read(path)
+        greeting = next(self._sequences)
+        try:
+            self._session = Session(_Greeting(greeting, path))
+        except AdapterError as error:
+            raise InputError(f"{path}: {error}") from None
+        self.capabilities = self._session.capabilities
+
+    def compared(self, wanted: Callable[[str], bool] = lambda name: True) -> Iterator[Driven]:
+        """The comparison of each sequence, once, whose name is ``wanted`` when its turn comes."""
+        for sequence in self._sequences:
+            if wanted(sequence.name):
+                yield _hold(self._session, sequence, self._path)
+
+
 def hold(path: Path, tell: Callable[[str], None]) -> Report:
     """The recorded answers in the file ``path`` compared with the steps of the reference; ``tell`` receives
     words about the progress. Raises InputError.
     """
-    sequences = read(path)
-    greeting = next(sequences)
-    try:
-        session = Session(_Greeting(greeting, path))
-    except AdapterError as error:
-        raise InputError(f"{path}: {error}") from None
+    session = RecordedSession(path)
     report = Report(capabilities=session.capabilities, protocol=KAFKA)
-    for number, sequence in enumerate(sequences, 1):
+    for number, driven in enumerate(session.compared(), 1):
         tell(f"comparing: sequence {number}")
-        driven = _hold(session, sequence, path)
         report.protocol = driven.sequence.protocol
         report.add(driven)
         if driven.failed is not None:

@@ -155,7 +155,7 @@ class Host:
             # An orderly shutdown closes the log, which flushes it.
             world.disk = disks.as_found(world.disk)
         after = world.node_after(execution)
-        violated = ()
+        violated: tuple[str, ...] = ()
         if self._judges:
             violated = checks.violations(self.wiring, self.protocol, before, event, execution, after)
         outcome = Outcome(
