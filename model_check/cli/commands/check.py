@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.text import Text
 
-from kraftcheck.checking import ledger
+from kraftcheck.checking import ci, ledger
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.coverage.report import together
 from kraftcheck.checking.ledger import Kept, Ledger
@@ -43,7 +43,11 @@ from kraftcheck.support.arguments import byte_count, flag, positive, thread_coun
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.support.files import require_folder_can_be_written
+from kraftcheck.support.files import (
+    require_file_can_be_written,
+    require_folder_can_be_written,
+    write_output,
+)
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.parallel import processes
 from kraftcheck.support.sources import source_digest
@@ -52,7 +56,7 @@ from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.other_protocol import add_protocol, under
 from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
-from kraftcheck.traces import files
+from kraftcheck.traces import files, mermaid
 
 #: The tag of scenarios that take longer than all others together. CI explores them.
 LARGE = "large"
@@ -133,6 +137,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--traces", type=Path, metavar="DIR", help="write counterexamples there, as JSON and HTML"
     )
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results there as JUnit XML")
+    flag(
+        parser,
+        "--github",
+        says="in GitHub Actions: mark the files of verdicts that differ, and add to the job's summary",
+    )
     flag(parser, "--json", says="one JSON object a scenario on standard output")
     flag(parser, "-v", "--verbose", says="show expected counterexamples too")
 
@@ -148,6 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_EXPECTED
     _require_different_names(scenarios, arguments)
     require_folder_can_be_written(arguments.traces, "--traces")
+    require_file_can_be_written(arguments.junit, "--junit")
     if arguments.symmetry is not None:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
     known = ledger.of_this_user() if _only_verdicts(arguments) else None
@@ -165,7 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.json:
                 print_output("check", found.data)
             else:
-                print(found.text, end="", flush=True)
+                print(found.for_ci.text, end="", flush=True)
             if found.interrupted:
                 interrupted = True
                 break
@@ -185,6 +196,7 @@ def run(arguments: argparse.Namespace) -> int:
             _report_kept(out, kept, "more" if outcomes else "scenario" if len(kept) == 1 else "scenarios")
         if large:
             say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
+    _tell_ci([each.for_ci for each in explored], arguments)
     if arguments.coverage:
         _report_coverage(out, [each.result for each in explored if each.result is not None], arguments)
     ended = exit_status(outcomes)
@@ -195,18 +207,22 @@ def run(arguments: argparse.Namespace) -> int:
 class Explored:
     """The result of one scenario, which another process may have explored.
 
-    ``data`` and ``text`` are its output; ``ran``: the functions of the reference that ran, with the flags of
-    their blocks, where the ledger wants them; ``kept``: whether a checkpoint has a part of the search.
+    ``data`` and the text ``for_ci`` are its output; ``ran``: the functions of the reference that ran, with
+    the flags of their blocks, where the ledger wants them; ``kept``: whether a checkpoint has a part of the
+    search.
     ``result``: the whole, only from this process and only where ``--coverage`` needs it.
     """
 
-    outcome: Outcome
+    for_ci: ci.Result
     data: dict[str, Any]
-    text: str
     ran: Mapping[Place, str]
     interrupted: bool
     kept: bool
     result: CheckResult | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.for_ci.outcome
 
 
 def _explored(
@@ -250,17 +266,19 @@ def _explore(
         result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
     if arguments.traces is not None:
         files.write(result.traces(), arguments.traces)
+    traces = result.traces() if arguments.github and not result.as_expected else []
     out = console()
     with out.capture() as captured:
-        if not arguments.json:
+        if not arguments.json or arguments.junit or arguments.github:
             kept_in = arguments.checkpoint and arguments.checkpoint / scenario.name
             report(out, result, verbose=arguments.verbose, checkpoint=kept_in)
             for line in in_words(result, more):
                 say(out, line, indent=4, hang=2)
+    diagram = mermaid.render(traces[0]) if traces else ""
+    file = scenario.file if Path(scenario.file).is_file() else ""
     return Explored(
-        outcome(result),
+        ci.Result(scenario.name, file, outcome(result), captured.get(), diagram),
         as_data(result) | more if arguments.json else {},
-        captured.get(),
         {} if ran is None else ran.flags,
         interrupted,
         result.kept is not None,
@@ -409,6 +427,15 @@ def _checkpoint(scenario: Scenario, arguments: argparse.Namespace) -> Iterator[C
             checkpoint.close()
     except CheckpointError as error:
         raise InputError(str(error)) from None
+
+
+def _tell_ci(results: Sequence[ci.Result], arguments: argparse.Namespace) -> None:
+    """Write what --junit and --github ask for."""
+    if arguments.junit is not None:
+        write_output(arguments.junit, ci.junit(results))
+    if arguments.github:
+        print(ci.annotations(results), end="", file=sys.stderr)
+        ci.append_summary(ci.markdown(results))
 
 
 def _report_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:
