@@ -131,6 +131,7 @@ pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	$(KRAFTCHECK) rules --table -o docs/rule-table.md
 	$(KRAFTCHECK) bugs --markdown -o docs/historical-bugs.md
 	$(RUN) kraftcheck.checking.finding_pages docs
+	$(RUN) kraftcheck.systems.scenario_schema > docs/schemas/scenario-file.json
 
 executed: $(INSTALLED) ## record what scenarios and vectors execute, for `kraftcheck impact`; takes minutes
 	$(RUN) kraftcheck.impact.record

@@ -46,7 +46,9 @@ def junit(results: Sequence[Result]) -> str:
     suite = ElementTree.SubElement(suites, "testsuite", attributes)
     for each in results:
         case = {"classname": "kraftcheck", "name": each.name, "time": f"{each.outcome.seconds:.3f}"}
-        where = ElementTree.SubElement(suite, "testcase", case | ({"file": printable(each.file)} if each.file else {}))
+        where = ElementTree.SubElement(
+            suite, "testcase", case | ({"file": printable(each.file)} if each.file else {})
+        )
         text = _plain(each.text)
         if each.outcome.differs or each.outcome.undetermined:
             kind = "failure" if each.outcome.differs else "error"

@@ -32,6 +32,7 @@ from kraftcheck.support.printable import guarded
 #: Commands and their one-line help. Each lives in ``model_check/cli/commands/<name>.py``, which defines
 #: ``configure(parser)`` and ``run(arguments) -> int`` and is imported only when the command is used.
 COMMANDS = {
+    "new": "write a commented scenario to begin with",
     "check": "explore scenarios exhaustively and compare the verdicts with the expected ones",
     "simulate": "explore a scenario by random walks",
     "rules": "query the rule catalogue",
