@@ -63,6 +63,12 @@ _LEFT_OUT = frozenset({"effect", "correlationId", "reason"})
 Effect = Mapping[str, Any]
 
 
+class Remaining(NamedTuple):
+    """The time of a timer that continues to run: what is left of it, in ms."""
+
+    ms: int
+
+
 class Difference(NamedTuple):
     """A place where expected and found differ; ``None``: no value there."""
 
@@ -201,7 +207,9 @@ def _compare_timers(expected: list[Effect], found: list[Effect]) -> Iterator[Dif
         if wanted == "remaining":
             continue
         fits, shown = got == wanted, wanted
-        if isinstance(wanted, tuple):
+        if isinstance(wanted, Remaining):
+            fits, shown = got in ("not armed", "remaining", wanted.ms), f"the {wanted.ms} ms that are left"
+        elif isinstance(wanted, tuple):
             low, high = wanted
             fits = isinstance(got, int) and not isinstance(got, bool) and low <= got <= high
             shown = f"{low} ms" if low == high else f"{low} to {high} ms"

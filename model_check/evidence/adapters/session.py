@@ -19,6 +19,7 @@ from kraftcheck.evidence.adapters.asked import STALE, Asking, Question, times_of
 from kraftcheck.evidence.adapters.comparable import comparable
 from kraftcheck.evidence.adapters.compare import Difference, compare
 from kraftcheck.evidence.adapters.deployed import deployed
+from kraftcheck.evidence.adapters.election_timer import ElectionTimer
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
@@ -109,10 +110,11 @@ class Counts:
 @dataclass(slots=True, kw_only=True)
 class Driven(Counts):
     """The outcome of one sequence. questions: its steps up to the last, also those that were skipped; failed:
-    the differing step, which ends the sequence.
+    the differing step, which ends the sequence. timer: the election timer of the process.
     """
 
     sequence: DriveSequence
+    timer: ElectionTimer = field(default_factory=ElectionTimer)
     questions: list[Question] = field(default_factory=list)
     failed: Failed | None = None
 
@@ -214,6 +216,10 @@ class Session:
         assert outcome is not None
         expected = expectation(question, driven.sequence.protocol)
         unknown: set[str] = set()
+        if isinstance(question.event, Start):
+            driven.timer = ElectionTimer()
+        expected = expected._replace(effects=driven.timer.expected(expected.effects, question.now))
+        driven.timer.note(answer.effects, question.now)
         found = expected.differences(self.capabilities, answer, unknown)
         if found:
             driven.compared += 1

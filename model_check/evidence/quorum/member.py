@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kraftcheck.evidence.adapters import wire
 from kraftcheck.evidence.adapters.answers import AdapterError, Answer
 from kraftcheck.evidence.adapters.asked import Asking, Question
-from kraftcheck.evidence.adapters.compare import Difference
+from kraftcheck.evidence.adapters.compare import ON_DISK, Difference
 from kraftcheck.evidence.adapters.deployed import deployed, modelled, renamed
 from kraftcheck.evidence.adapters.session import (
     Correlations,
@@ -29,6 +29,9 @@ from kraftcheck.reference.versions import refusal
 
 #: The effects that an adapter must show: what one replica sends, another one receives.
 MESSAGES = ("request", "response")
+
+#: What a verdict rests on in every behaviour: the exit of the process, and these fields of the state.
+_ALWAYS_NEEDED = {"effect": ("fatal",), "state": ("state", "epoch", "leader", "voted", "leo", "hw")}
 
 
 class Sent(NamedTuple):
@@ -70,6 +73,11 @@ class Member:
         self._correlations: Correlations = {}
         self._requests: dict[int, Request] = {}
         self._taken = 0
+        known = session.capabilities
+        #: What the adapter does not show although a verdict rests on it: effects and fields of the state.
+        self.unshown = {each for each in _ALWAYS_NEEDED["effect"] if each not in known.effects} | {
+            f"state.{each}" for each in _ALWAYS_NEEDED["state"] if each not in known.state
+        }
 
     @property
     def id(self) -> int:
@@ -119,6 +127,7 @@ class Member:
         if question.outcome is None:
             return []
         expected = expectation(question, protocol)
+        self.unshown |= {each["effect"] for each in expected.effects} & set(ON_DISK) - known.effects
         if answer.unsupported is not None:
             return self._stand_in(question, expected, answer.unsupported)
         found = tuple(each for each in expected.differences(known, answer) if not _is_of_length(each))

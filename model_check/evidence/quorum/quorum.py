@@ -38,6 +38,11 @@ class Quorum:
         self.network = Network()
         self.overlooked: frozenset[str] = frozenset()
 
+    @property
+    def unshown(self) -> tuple[str, ...]:
+        """The effects and fields of the state that no adapter may hide in this behaviour, but one does."""
+        return tuple(sorted({name for member in self.members.values() for name in member.unshown}))
+
     def step(self, system: KRaftSystem, taken: Taken) -> None:
         """Take a step of the behaviour.
 

@@ -42,11 +42,14 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """The result of a behaviour of ``steps`` steps. ``note``: what was not compared, and why."""
+    """The result of a behaviour of ``steps`` steps. ``note``: what was not compared, and why; ``unshown``:
+    the effects and fields that a verdict rests on, and that an adapter does not show.
+    """
 
     steps: int
     stopped: Stopped | None = None
     note: str = ""
+    unshown: tuple[str, ...] = ()
 
     @property
     def taken(self) -> int:
@@ -57,7 +60,7 @@ class Reproduction:
     def verdict(self) -> str:
         """``confirmed``, ``differs`` or ``undetermined``."""
         if self.stopped is None:
-            return "confirmed"
+            return "undetermined" if self.unshown else "confirmed"
         return "differs" if self.stopped.differences else "undetermined"
 
 
@@ -82,7 +85,7 @@ def play(
 
     Raises AdapterError where an adapter breaks the protocol.
     """
-    number, note, stopped = 0, "", None
+    number, note, stopped, unshown = 0, "", None, tuple[str, ...]()
     try:
         quorum = begin(system, scenario, sessions)
         note = UNAWARE if quorum.overlooked else ""
@@ -90,11 +93,14 @@ def play(
             if tell is not None:
                 tell(number)
             quorum.step(system, each)
+        unshown = quorum.unshown
+        if unshown:
+            note = f"the adapter does not show what the verdict rests on: {', '.join(unshown)}"
     except Differs as found:
         stopped = Stopped(number, "", found.replica, found.question, found.differences)
     except NotTaken as found:
         stopped = Stopped(number, str(found))
-    return Reproduction(len(taken), stopped, note)
+    return Reproduction(len(taken), stopped, note, unshown)
 
 
 def behaviour(trace: Trace) -> tuple[KRaftSystem, KRaftScenario, Sequence[Taken]]:

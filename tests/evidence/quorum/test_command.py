@@ -14,6 +14,7 @@ import pytest
 
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
+from kraftcheck.evidence.adapters.wire import EFFECTS
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
@@ -144,6 +145,16 @@ def test_a_step_that_is_refused_leaves_it_open(
 ) -> None:
     assert reproduce(adapter, "wiped-leader") == (0 if reason == "confirmed" else 3)
     assert reason in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hidden", [("fatal",), ("fatal", "persist")])
+def test_nothing_is_confirmed_on_an_adapter_that_hides_what_a_verdict_rests_on(
+    hidden: tuple[str, ...], reproduce: Reproduce, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = [each for each in EFFECTS if each not in hidden]
+    assert reproduce(lambda: Showing(*shown), "wiped-leader") == 3
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"does not show what the verdict rests on: {', '.join(hidden)}" in out
 
 
 @pytest.mark.parametrize(
