@@ -43,8 +43,8 @@ from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 from kraftcheck.support.errors import InputError
 
-#: What a release may lack: there nobody asks for it.
-_OPTIONAL = ("upgradeKRaftVersion",)
+#: What a release may lack: an event that nobody asks for there, and a state that no replica is in.
+_OPTIONAL = ("upgradeKRaftVersion", "pendingUpdate")
 
 #: Adapters count from here on: Kafka takes -1 for a time that is not known, and subtracts it from others.
 ORIGIN = 1_700_000_000_000

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from kraftcheck.evidence.adapters.answers import Answer
-from kraftcheck.evidence.recorder.adapter_host import AdapterHost
+from kraftcheck.evidence.adapters.wire import EFFECTS, EVENTS
+from kraftcheck.evidence.adapters.wire import STATE as SHOWN
+from kraftcheck.evidence.recorder.adapter_host import AdapterHost, require_whole
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Resign
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey, static_voters
+from kraftcheck.support.errors import InputError
 
 STATE = {
     "state": "Follower",
@@ -68,3 +74,22 @@ def test_a_restarted_timer_that_no_state_shows_is_known_until_the_next_step() ->
         host.round(now)
         shown.append(host.arms_unshown())
     assert shown == [False, True, False]
+
+
+def declaring(missing: str) -> Any:
+    """A session whose adapter declares all but ``missing``."""
+    declared = {
+        kind: frozenset(names) - {missing}
+        for kind, names in (("events", EVENTS), ("effects", EFFECTS), ("state", SHOWN))
+    }
+    return SimpleNamespace(capabilities=SimpleNamespace(name="some", ordered=True, **declared))
+
+
+@pytest.mark.parametrize("lacking", ["upgradeKRaftVersion", "pendingUpdate"])
+def test_what_only_some_releases_have_may_be_missing(lacking: str) -> None:
+    require_whole(declaring(lacking))
+
+
+def test_a_state_without_the_log_end_cannot_be_recorded() -> None:
+    with pytest.raises(InputError, match=r"capabilities.state: leo"):
+        require_whole(declaring("leo"))
