@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kind import BrokenInitialPrefix
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 
@@ -31,3 +35,26 @@ def under(scenario: S, preset: str | None) -> S:
     own: Any = scenario.protocol  # type: ignore[attr-defined]
     table = kind_of(scenario).variants.chosen(scenario, preset, own.set, f"{scenario.name}: --protocol")
     return scenario.under(preset, type(own).model_validate(table))
+
+
+def each_under(scenarios: Sequence[S], preset: str | None) -> tuple[list[S], dict[str, str]]:
+    """Those of ``scenarios`` that can be built under ``preset``, and by name why the others cannot.
+
+    Raises InputError where that is none of them.
+    """
+    if preset is None:
+        return list(scenarios), {}
+    built: list[S] = []
+    errors: dict[str, InputError] = {}
+    for scenario in scenarios:
+        try:
+            other = under(scenario, preset)
+            with suppress(BrokenInitialPrefix):  # It is built, and what happens on the way is judged.
+                kind_of(other).build(other)
+        except InputError as error:
+            errors[scenario.name] = error
+        else:
+            built.append(other)
+    if errors and not built:
+        raise next(iter(errors.values()))
+    return built, {name: f"it cannot be built under {preset}: {error}" for name, error in errors.items()}

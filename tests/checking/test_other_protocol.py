@@ -8,7 +8,7 @@ import pytest
 
 from kraftcheck.cli.main import main
 from kraftcheck.systems.kraft.scenario import KRaftScenario
-from kraftcheck.systems.other_protocol import under
+from kraftcheck.systems.other_protocol import each_under, under
 from kraftcheck.systems.scenario import find
 
 LOSER = "finding-restart-as-candidate"
@@ -45,6 +45,19 @@ def test_the_behaviour_of_another_preset_is_shown_again(capsys: pytest.CaptureFi
     assert f"kraftcheck trace show {LOSER} --protocol kafka-4.0 --path 0,0" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def test_scenarios_that_cannot_be_built_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    alone = find("single-voter")
+    built, left_out = each_under([find(LOSER), alone, find("brokers-cut-off-fences")], "kafka-3.9")
+    assert [each.name for each in built] == ["single-voter"]
+    assert set(left_out) == {LOSER, "brokers-cut-off-fences"}
+    assert each_under([alone], None) == ([alone], {})
+    assert main(["check", "brokers-cut-off-fences", "single-voter", "--protocol", "kafka-4.0"]) == 3
+    shown = capsys.readouterr()
+    assert "1 of 1 scenarios hold under kafka-4.0" in shown.out
+    assert "left out: brokers-cut-off-fences: it cannot be built under kafka-4.0" in shown.err
+    assert main(["check", LOSER, "--protocol", "kafka-3.9"]) == 2
 
 
 @pytest.mark.slow

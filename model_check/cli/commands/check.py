@@ -39,6 +39,7 @@ from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.prepared import prepare
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import INTERRUPTED
+from kraftcheck.support import streams
 from kraftcheck.support.arguments import byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
@@ -54,7 +55,7 @@ from kraftcheck.support.sources import source_digest
 from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import Console, console, entry, heading, say
 from kraftcheck.systems.kraft.scenario import KRaftScenario
-from kraftcheck.systems.other_protocol import add_protocol, under
+from kraftcheck.systems.other_protocol import add_protocol, each_under
 from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
 from kraftcheck.traces import files, mermaid
 
@@ -149,10 +150,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined; with --protocol
-    0 all hold, 1 one is violated or does not reach a goal, 3 undetermined.
+    0 all hold, 1 one is violated or does not reach a goal, 3 undetermined or one cannot be built.
     """
     out = console()
-    scenarios = [under(scenario, arguments.protocol) for scenario in _chosen(arguments)]
+    scenarios, unbuilt = each_under(_chosen(arguments), arguments.protocol)
     if arguments.list:
         _list(out, scenarios, as_json=arguments.json)
         return EXIT_EXPECTED
@@ -196,11 +197,13 @@ def run(arguments: argparse.Namespace) -> int:
             _report_kept(out, kept, "more" if outcomes else "scenario" if len(kept) == 1 else "scenarios")
         if large:
             say(out, f"not explored, since they are large: {', '.join(large)}; --all explores them", hang=2)
+    for name, reason in unbuilt.items():
+        streams.say(f"kraftcheck: left out: {name}: {reason}")
     _tell_ci([each.for_ci for each in explored], arguments)
     if arguments.coverage:
         _report_coverage(out, [each.result for each in explored if each.result is not None], arguments)
     ended = exit_status(outcomes)
-    return EXIT_UNDETERMINED if interrupted and ended == EXIT_EXPECTED else ended
+    return EXIT_UNDETERMINED if (interrupted or unbuilt) and ended == EXIT_EXPECTED else ended
 
 
 @dataclass(frozen=True, slots=True)

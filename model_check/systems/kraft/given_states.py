@@ -12,9 +12,11 @@ from itertools import combinations
 
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Log
+from kraftcheck.reference.protocol import Protocol, VoteMemory
 from kraftcheck.reference.replica import Candidate, Follower, Leader, Replica, Resigned, Unattached
 from kraftcheck.reference.transitions import role_name
 from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kraft.identities import protocol_of
 from kraftcheck.systems.kraft.possible import problems
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
@@ -33,6 +35,7 @@ def check(scenario: KRaftScenario, given: Mapping[int, Replica]) -> None:
 
 def _problems(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:
     yield from _own(replica)
+    yield from _of_protocol(protocol_of(scenario, replica.id, scenario.file), replica)
     yield from _named(scenario, given, replica)
     yield from _elections(scenario, given, replica)
     yield from _commits(scenario, given, replica)
@@ -46,6 +49,14 @@ def _own(replica: Replica) -> Iterator[str]:
     if isinstance(replica.role, Unattached):  # Its file may be an old copy.
         state = replace(state, epoch=max(state.epoch, replica.log.last_epoch))
     yield from problems(replace(replica, quorum_state=state))
+
+
+def _of_protocol(protocol: Protocol, replica: Replica) -> Iterator[str]:
+    """The contradictions with what the protocol of ``replica`` writes to its file."""
+    state = replica.quorum_state
+    both = state.leader is not None and state.voted is not None
+    if both and protocol.vote_memory is VoteMemory.UNTIL_LEADER:
+        yield "no vote is kept beside a leader there (vote-memory = until-leader); leave out leader or voted"
 
 
 def _named(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:

@@ -3,7 +3,7 @@
 The run is a behaviour of a scenario of its own (:func:`scenario_of`), so that a violation in it is a
 counterexample like any other. The leader-to-be asks for votes, every message arrives in the order in which it
 was sent, and replicas that look for a leader find it. The run ends when every replica has all committed
-records.
+records and knows that they are; before Kafka 4.1 a fetch that waits is not answered for that alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import cast
 
 from kraftcheck.engine.steps import apply_outcome, broken_invariants, initial_states, without_expired
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, Violation
+from kraftcheck.reference.protocol import FetchHighWatermark
 from kraftcheck.reference.replica import Follower, Leader
 from kraftcheck.systems.kind import INITIAL_PREFIX as SUFFIX
 from kraftcheck.systems.kind import BrokenInitialPrefix as BrokenInitialPrefix
@@ -83,8 +84,14 @@ class InitialPrefix:
             if self.violated or self._is_settled(leader):
                 return not self.violated
             if not (self._elect(leader) or self._discover(leader) or self._deliver()):
-                return False
+                return self._is_settled(leader, unaware=not self._tells_high_watermark)
         return False
+
+    @property
+    def _tells_high_watermark(self) -> bool:
+        """Whether the leader answers a fetch that waits when the high watermark moves, on each replica."""
+        tells = FetchHighWatermark.REPORTED
+        return all(protocol.fetch_high_watermark is tells for protocol in self.system.protocols)
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -94,13 +101,17 @@ class InitialPrefix:
     def _node(self, component: int) -> Node:
         return cast(Node, self.state.locals[component])
 
-    def _is_settled(self, leader: int) -> bool:
+    def _is_settled(self, leader: int, *, unaware: bool = False) -> bool:
+        """``unaware``: also if followers have all records and do not know that these are committed."""
         node = self._node(leader).replica
         if node is None or not isinstance(node.role, Leader) or node.high_watermark != node.log.end_offset:
             return False
         for component in self.taking_part:
             replica = self._node(component).replica
-            if replica is None or replica.high_watermark != node.high_watermark:
+            if replica is None:
+                return False
+            has_all = unaware and replica.log.end_offset == node.high_watermark
+            if replica.high_watermark != node.high_watermark and not has_all:
                 return False
             if component != leader and not isinstance(replica.role, Follower):
                 return False

@@ -149,8 +149,7 @@ def runs_its_time(case: Case, armed: Armed) -> bool:
         )
     if armed.entered is not None and armed.begins:
         return duration is _election_time(case, armed.entered, armed.within_epoch)
-    backs_off = _loses(case) and case.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF
-    return duration is (Duration.ELECTION_BACKOFF if backs_off else Duration.ELECTION_TIMEOUT)
+    return duration is (Duration.ELECTION_BACKOFF if _backs_off(case) else Duration.ELECTION_TIMEOUT)
 
 
 def _election_time(case: Case, entered: Transition, within_epoch: bool) -> Duration:
@@ -226,10 +225,10 @@ def _cause(possible: bool, certain: bool = False) -> Cause:
 
 
 def _election_cause(case: Case) -> Cause:
-    """A lost election after which the protocol backs off; a Prospective that asks again without changing its
+    """The wait of a Candidate for the next election; a Prospective that asks again without changing its
     state; and the voters that a replica learns (KIP-595).
     """
-    backs_off = case.protocol.candidate_loss is CandidateLoss.EXPONENTIAL_BACKOFF and _loses(case)
+    backs_off = _backs_off(case)
     again = case.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED
     restarts = again and isinstance(case.before.role, Prospective)
     learns = isinstance(case.response, FindQuorumResponse)
@@ -337,6 +336,19 @@ def _loses(case: Case) -> bool:
     """Whether a candidate is rejected, and can no longer be elected."""
     role = case.after.role
     return case.stays and _is_rejection(case) and isinstance(role, Candidate) and _is_lost(role.election)
+
+
+def _backs_off(case: Case) -> bool:
+    """Whether a Candidate has a cause to wait a random time for the next election (TIMER-6): where that is a
+    timer of its own, once in each candidacy, and before KIP-996 also when the election has timed out.
+    """
+    loss, role = case.protocol.candidate_loss, case.before.role
+    if loss is not CandidateLoss.SEPARATE_BACKOFF:
+        return loss is CandidateLoss.EXPONENTIAL_BACKOFF and _loses(case)
+    if not isinstance(role, Candidate) or role.backs_off or not case.stays:
+        return False
+    timed_out = case.found_expired(Timer.ELECTION) and not case.after.shutting_down
+    return _loses(case) or (timed_out and case.protocol.state_machine is StateMachine.PRE_KIP996)
 
 
 def _is_lost(election: Election) -> bool:

@@ -8,7 +8,8 @@ from kraftcheck.engine.steps import broken_invariants, initial_states
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.system import KRaftSystem
-from kraftcheck.systems.scenario import from_data
+from kraftcheck.systems.other_protocol import under
+from kraftcheck.systems.scenario import find, from_data
 
 LEADER, FOLLOWER = "leader epoch=1 log=1@1 start=0", "follower epoch=1 leader=1"
 HAS_IT = f"{FOLLOWER} log=1@1"
@@ -119,3 +120,10 @@ def test_whatever_is_given_is_refused_or_a_cluster(initial: list[str]) -> None:
         assert str(refused).startswith("given.toml")
         return
     assert not broken_invariants(system, initial_states(system)[0])
+
+
+def test_a_vote_beside_a_leader_where_a_release_keeps_none() -> None:
+    scenario = find("finding-restart-as-candidate")
+    build(under(scenario, "kafka-4.0"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"initial\.1: no vote is kept beside a leader"):
+        build(under(scenario, "kafka-3.9"))  # type: ignore[arg-type]

@@ -10,11 +10,13 @@ import pytest
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import more_data
 from kraftcheck.cli.main import main
+from kraftcheck.engine.steps import initial_states
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.initial_prefix import SUFFIX, scenario_of
 from kraftcheck.systems.kraft.node import Node
-from kraftcheck.systems.scenario import Scenario, shipped_files
+from kraftcheck.systems.other_protocol import under
+from kraftcheck.systems.scenario import Scenario, find, shipped_files
 from kraftcheck.traces.json_form import dumps, loads
 from kraftcheck.traces.replay import replay
 from kraftcheck.traces.view import permalink
@@ -110,3 +112,12 @@ def test_a_run_belongs_to_a_leader(capsys: Any) -> None:
     assert main(["trace", "show", "single-voter", "--initial-prefix", "--path", "none"]) == 2
     assert "no replicas.initial-leader" in capsys.readouterr().err
     assert main(["trace", "show", "trace.json", "--initial-prefix"]) == 2
+
+
+@pytest.mark.parametrize("preset", ["kafka-3.9", "kafka-4.0", "kafka-4.1"])
+def test_followers_that_are_not_told_of_commits_are_led_too(preset: str) -> None:
+    """Before Kafka 4.1 a fetch that waits is not answered when the high watermark moves."""
+    system = build(under(find(_PARKED), preset))  # type: ignore[arg-type]
+    (begin,) = initial_states(system)
+    known = [cast(Node, local).replica.high_watermark for local in begin.locals]  # type: ignore[union-attr]
+    assert known[0] == 1 and set(known[1:]) == ({1} if preset == "kafka-4.1" else {None})

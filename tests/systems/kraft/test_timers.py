@@ -8,10 +8,12 @@ from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff, T
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.replica import Candidate
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import timers
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.kraft.timer_checks import violations
 from kraftcheck.systems.kraft.timers import Timers
@@ -77,6 +79,50 @@ def test_a_wait_without_a_timer_and_an_expiry_without_consequence_are_violations
     for left, broken in ((Timers(), "WaitsAreTimed"), (EXPIRED, "ExpiriesAreHandled")):
         after_step = replace(found, timers=left)
         assert [*violations(KAFKA, node.replica, first, step.execution, after_step)] == [broken]
+
+
+def _candidate(preset: str, *, backs_off: bool) -> tuple[KRaftSystem, Node]:
+    text = f"""
+    name = "waits"
+    about = "The election of a candidate times out."
+    protocol = {{ preset = "{preset}" }}
+    replicas = {{ voters = [1, 2, 3], initial.1 = "candidate epoch=1" }}
+    environment = {{ timers = ["election"] }}
+    bounds = {{ max-epoch = 2 }}
+    expect = {{ verdict = "holds" }}
+    """
+    system = build(parse(text, "waits.toml"))  # type: ignore[arg-type]
+    node = system.nodes[0]
+    assert isinstance(node, Node) and node.replica is not None and isinstance(node.replica.role, Candidate)
+    role = replace(node.replica.role, backs_off=backs_off)
+    return system, replace(node, replica=replace(node.replica, role=role))
+
+
+@pytest.mark.parametrize(
+    ("preset", "backs_off", "wait"),
+    [
+        ("kafka-3.9", False, Duration.ELECTION_BACKOFF),
+        ("kafka-3.9", True, Duration.ELECTION_TIMEOUT),
+        ("kafka-4.0", False, Duration.ELECTION_TIMEOUT),
+        ("kafka-4.0", True, Duration.ELECTION_TIMEOUT),
+    ],
+)
+def test_an_election_that_times_out_is_followed_by_a_wait_before_kip_996(
+    preset: str, backs_off: bool, wait: Duration
+) -> None:
+    """Kafka 3.9 waits once in each candidacy; then, and in Kafka 4.0 at once, the next election begins."""
+    system, node = _candidate(preset, backs_off=backs_off)
+    (step,) = [step for step in system.action_steps(0, node) if "timer" in str(step.outcome.action)]
+    after_step, execution = step.outcome.local, step.execution
+    assert execution is not None and isinstance(after_step, Node) and node.replica is not None
+    armed = [each for each in execution.effects if isinstance(each, ArmTimer)]
+    assert [each.duration for each in armed] == [wait]
+    protocol, first = system.protocols[0], execution.events[0]
+    assert [*violations(protocol, node.replica, first, execution, after_step)] == []
+    for other in {*Duration} - {wait}:
+        wrong = [replace(each, duration=other) if each in armed else each for each in execution.effects]
+        changed = replace(execution, effects=tuple(wrong))
+        assert "TimersRunTheirTime" in [*violations(protocol, node.replica, first, changed, after_step)]
 
 
 def test_linger_needs_timers_that_are_armed() -> None:
