@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
@@ -51,6 +51,7 @@ COMMANDS = {
     "logs": "rebuild the history of a quorum from its log files, and check it",
     "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",
     "bench": "measure the engine",
+    "completion": "print a script with which a shell completes commands, options and scenarios",
 }
 
 
@@ -114,17 +115,23 @@ def _run_and_flush(arguments: list[str]) -> int:
     return status
 
 
-def _run(arguments: list[str]) -> int:
+def parser_of(commands: Container[str]) -> Parser:
+    """The parser of the command line, with the arguments of these ``commands``: each is imported."""
     parser = Parser(prog="kraftcheck", description=__doc__.split("\n\n")[1] if __doc__ else None)
     parser.add_argument("-V", "--version", action="store_true", help="print the version and stop")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
-    wanted = next((word for word in arguments if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         command = subparsers.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + "."
         )
-        if name == wanted:
+        if name in commands:
             importlib.import_module(f"kraftcheck.cli.commands.{name}").configure(command)
+    return parser
+
+
+def _run(arguments: list[str]) -> int:
+    wanted = [word for word in arguments if not word.startswith("-")][:1]
+    parser = parser_of(wanted)
     parsed = parser.parse_args(arguments)
     if parsed.version:
         print(_version())
