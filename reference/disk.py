@@ -27,13 +27,15 @@ _OF_THE_DISK = frozenset((Persist, AppendBatch, Truncate, Flush, StoreSnapshot, 
 class Disk(Frozen):
     """Durable state. ``quorum_state`` is ``None`` before the first start; the log is durable below
     ``flushed``, and what is beyond it is lost if the machine loses power. ``directory`` is the id that the
-    disk was formatted with, ``None`` where nothing depends on it.
+    disk was formatted with, ``None`` where nothing depends on it. ``newer``: another release wrote a file of
+    it in a version that this software does not know.
     """
 
     quorum_state: QuorumState | None = None
     log: Log = Log()
     flushed: EndOffset = 0
     directory: Directory | None = None
+    newer: bool = False
 
 
 def apply(disk: Disk, effect: Effect) -> Disk:

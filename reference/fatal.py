@@ -40,6 +40,13 @@ class FatalReason(Reason):
     braces.
     """
 
+    # Disks.
+    UNKNOWN_FILE_VERSION = (
+        "unknown-file-version",
+        "a file of the metadata directory has a version that this software does not know",
+    )
+    NO_DIRECTORY_ID = "no-directory-id", "the id of the metadata directory is the zero UUID"
+
     # Elections.
     CANDIDATE_NOT_VOTER = "candidate-not-voter", "a Candidate must be a voter"
     VOTE_FROM_NON_VOTER = "vote-from-non-voter", "node {replica} answered a vote but is not a voter"

@@ -18,9 +18,7 @@ from kraftcheck.reference.replica import (
     Unattached,
 )
 from kraftcheck.reference.types import Count, Name
-
-#: What stands for no replica where a directory id is expected: the zero UUID.
-NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
+from kraftcheck.reference.voters import NO_DIRECTORY
 
 
 class Metric(Frozen):

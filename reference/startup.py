@@ -29,7 +29,7 @@ from kraftcheck.reference.replica import (
     Role,
     Unattached,
 )
-from kraftcheck.reference.voters import matches
+from kraftcheck.reference.voters import NO_DIRECTORY, matches
 from kraftcheck.reference.work import Work
 
 
@@ -52,6 +52,14 @@ def begin(protocol: Protocol, identity: Replica, disk: Disk) -> Work:
     """A process before it has decided its role: configuration from ``identity``, the rest from ``disk``."""
     stored = disk.quorum_state or QuorumState()
     return Work(protocol, replace(configured(identity), quorum_state=stored, log=disk.log))
+
+
+def require_known(work: Work, disk: Disk) -> None:
+    """Exit where the software cannot read the disk, or its id is none. Nothing is written before."""
+    if work.replica.key.directory == NO_DIRECTORY:
+        raise work.exit(Fatal(FatalReason.NO_DIRECTORY_ID), "ID-9")
+    if disk.newer:
+        raise work.exit(Fatal(FatalReason.UNKNOWN_FILE_VERSION), "PERSIST-12")
 
 
 def initialize(work: Work) -> None:

@@ -79,6 +79,7 @@ def start(protocol: Protocol, identity: Replica, disk: Disk) -> Outcome:
     """
     work = startup.begin(protocol, identity, disk)
     try:
+        startup.require_known(work, disk)
         startup.initialize(work)
     except ProcessExited as ended:
         work.emit(ended.fatal)

@@ -11,6 +11,9 @@ from functools import lru_cache
 from kraftcheck.reference.frozen import Frozen, Unbounded
 from kraftcheck.reference.types import Ascending, Directory, Host, InSequence, KRaftLevel, Name, NodeId, Port
 
+#: What stands for no directory id, in messages and in files: the zero UUID.
+NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
+
 
 class ReplicaKey(Frozen, order=True):
     """A replica's identity: its id and, where known, the id of its metadata directory.

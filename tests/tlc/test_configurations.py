@@ -23,8 +23,8 @@ CONFIGURATIONS = {name: MODULES.configuration(name) for name in MODULES.names()}
 OF_BROKERS = tuple(n for n, each in CONFIGURATIONS.items() if each.root.startswith(BROKERS_MODULE))
 OF_REPLICAS = tuple(name for name in CONFIGURATIONS if name not in OF_BROKERS)
 #: Judged by the checker, and not by the modules: they have no fetches in purgatory, no endpoints, no legacy
-#: brokers, no timers that start, one record in each append, and no time between a request to resign and the
-#: resignation.
+#: brokers, no timers that start, one record in each append, no time between a request to resign and the
+#: resignation, and no disks of other releases.
 WITHOUT_COUNTERPART = {
     "ResignedKeepsNobodyWaiting",
     "LeaderEndpointsAreKnown",
@@ -36,6 +36,7 @@ WITHOUT_COUNTERPART = {
     "ExpiriesAreHandled",
     "AppendIsAtomic",
     "ResignationIsHeeded",
+    "StartsOnKnownDisk",
 }
 #: The properties of voter changes that the modules judge.
 OF_CHANGES = {

@@ -224,10 +224,11 @@ def generate(
 def _under(scenario: KRaftScenario, preset: str, switches: Mapping[str, str | bool | int]) -> KRaftScenario:
     kept = {name: value for name, value in scenario.protocol.set.items() if name in CONFIGURED}
     choice = ProtocolChoice.model_validate({"preset": preset, "set": {**kept, **switches}})
-    # A replaced disk is no event at a process, and time is the driver's own.
+    # A replaced disk is no event at a process, and time and the files are the driver's own.
     budgets = scenario.budgets.model_copy(update={"wipes": 0, "restores": 0, "ticks": 0, "moves": 0})
     network = scenario.network.model_copy(update={"addresses": "ignored"})
-    replicas = scenario.replicas.model_copy(update={"misadvertised": ()})
+    left_out = dict.fromkeys(("misadvertised", "newer_disk", "zero_directory"), ())
+    replicas = scenario.replicas.model_copy(update=left_out)
     changed = {"protocol": choice, "budgets": budgets, "network": network, "replicas": replicas}
     return scenario.model_copy(update=changed)
 

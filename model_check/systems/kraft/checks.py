@@ -36,6 +36,7 @@ from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
 from kraftcheck.systems.kraft import (
     address_checks,
+    disk_checks,
     divergence_checks,
     known_exits,
     timer_checks,
@@ -69,7 +70,9 @@ def violations(
         if event is not None:
             found += _fallen_high_watermark(before, after.replica)
     elif after.died is not None and not is_ignored(wiring, before, event, execution):
-        found.append("NoFatal")
+        found += [] if disk_checks.is_refused(execution) else ["NoFatal"]
+    if event is None:
+        found += disk_checks.violations(execution, after.disk)
     found += timer_checks.violations(protocol, before, event, execution, after)
     if not _is_atomic(wiring.choice.append_size, after):
         found.append("AppendIsAtomic")

@@ -71,6 +71,11 @@ def _contradictions(scenario: KRaftScenario) -> Iterator[str]:
         yield "replicas.auto-join: is for controllers, and an observer is none"
     if "linger" in scenario.all_timers and scenario.environment.expiry != "armed":
         yield "environment.timers: linger is over at once, unless environment.expiry = 'armed'"
+    unknown = set(replicas.newer_disk) | set(replicas.zero_directory)
+    if unknown and replicas.initial_leader is not None:
+        yield "replicas.newer-disk, zero-directory: go without replicas.initial-leader"
+    if not set(replicas.zero_directory) <= set(replicas.joining):
+        yield "replicas.zero-directory: is for replicas.joining; the voter set has the directory of a voter"
     if replicas.initial_leader is not None and static:
         yield "replicas.initial-leader: the states in which replicas begin are given twice"
     # Where clocks run a voter has one key; reports about a quorum under AlterQuorum are not judged.

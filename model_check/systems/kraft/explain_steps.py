@@ -321,6 +321,10 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     ),
     "CheckQuorumNeedsMajority": _too_few_heard,
     "ResignedKeepsNobodyWaiting": _kept_waiting,
+    "StartsOnKnownDisk": (
+        "Replica {id} starts on a disk of which its software does not know a file or the id, or writes to it "
+        "first; or it does not start on another disk."
+    ),
     "ResignationIsHeeded": "Replica {id} has a reason to resign, has polled, and still leads.",
     "LeaderEndpointsAreKnown": _leader_endpoints,
     "SnapshotIsCommittedPrefix": _snapshot,

@@ -13,7 +13,15 @@ from kraftcheck.reference.config import Config, Problem, ProcessRole
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters, voter_set
+from kraftcheck.reference.voters import (
+    NO_DIRECTORY,
+    Endpoint,
+    ReplicaKey,
+    Voter,
+    VoterSet,
+    static_voters,
+    voter_set,
+)
 from kraftcheck.systems.kraft import addresses
 from kraftcheck.systems.kraft.administration import AdminStep, first_directory, next_directory, parse_step
 from kraftcheck.systems.kraft.membership import Origin
@@ -67,7 +75,7 @@ def _formatted(scenario: KRaftScenario, identity: Replica) -> Replica:
 def _directory(scenario: KRaftScenario, config: Config) -> FormattedDirectory | Problem:
     """The contents of a replica's directory after formatting; a standalone controller is the only voter."""
     replicas, replica = scenario.replicas, config.node_id
-    own, cluster = first_directory(replica), scenario.name
+    own, cluster = _own_directory(scenario, replica), scenario.name
     if replicas.voters == (replica,):
         first = FirstVoters.STANDALONE
         return bootstrap.format_directory(config, cluster, own, first, endpoints=listens_at(replica))
@@ -93,7 +101,12 @@ def _config(scenario: KRaftScenario, replica: int) -> Config:
 def key_of(scenario: KRaftScenario, replica: int) -> ReplicaKey:
     """The key with which a replica should begin: with a directory id where anything depends on it."""
     directories = scenario.replicas.changing or scenario.budgets.wipes
-    return ReplicaKey(replica, first_directory(replica) if directories else None)
+    return ReplicaKey(replica, _own_directory(scenario, replica) if directories else None)
+
+
+def _own_directory(scenario: KRaftScenario, replica: int) -> str:
+    """The id of the directory with which a replica begins."""
+    return NO_DIRECTORY if replica in scenario.replicas.zero_directory else first_directory(replica)
 
 
 def formatted_for(scenario: KRaftScenario, replica: int) -> Origin:

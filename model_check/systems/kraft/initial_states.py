@@ -39,6 +39,8 @@ def begin(scenario: KRaftScenario, host: Host) -> Outcome:
             given = _given(scenario, identity, text)
             disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
         return Outcome("stopped", Node(None, disk, Ended.STOPPED))
+    if identity.id in (*scenario.replicas.newer_disk, *scenario.replicas.zero_directory):
+        return Outcome("not started", Node(None, _unknown_disk(scenario, identity, text)))
     if text is None:
         node = Node(None, Disk(directory=identity.key.directory))
         taken = None if scenario.replicas.initial_leader is None else scenario.replicas.fresh
@@ -57,6 +59,15 @@ def begin(scenario: KRaftScenario, host: Host) -> Outcome:
             f"{scenario.bounds.max_epoch}"
         )
     return outcome
+
+
+def _unknown_disk(scenario: KRaftScenario, identity: Replica, text: str | None) -> Disk:
+    """A disk on which the process may not start, with the contents of the given state, if any."""
+    newer, directory = identity.id in scenario.replicas.newer_disk, identity.key.directory
+    if text is None:
+        return Disk(directory=directory, newer=newer)
+    given = _given(scenario, identity, text)
+    return Disk(given.quorum_state, given.log, given.log.end_offset, directory, newer)
 
 
 def require_one_cluster(scenario: KRaftScenario, identities: list[Replica]) -> None:

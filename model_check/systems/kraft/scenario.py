@@ -115,6 +115,8 @@ class Replicas(Table):
     moved: ReplicaIds = ()
     misadvertised: ReplicaIds = ()
     second_listener: ReplicaIds = ()
+    newer_disk: ReplicaIds = ()
+    zero_directory: ReplicaIds = ()
 
     @property
     def changing(self) -> bool:
