@@ -19,6 +19,11 @@ from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable
 
+#: The effects of what the state machine is given, which the reference has not; adapters may lack them.
+GIVEN = ("giveRecords", "giveSnapshot", "giveLeader")
+#: The effects that an adapter may report.
+REPORTED = (*EFFECTS, *GIVEN)
+
 
 class AdapterError(InputError):
     """The adapter breaks the protocol, or has ended: no verdict about the replica.
@@ -45,9 +50,10 @@ class _Shown(Struct):
     """The kinds of steps that the adapter supports, and the parts of a step that it shows."""
 
     events: list[Annotated[str, _one_of(EVENTS)]]
-    effects: list[Annotated[str, _one_of(EFFECTS)]]
+    effects: list[Annotated[str, _one_of(REPORTED)]]
     state: list[Annotated[str, _one_of(STATE)]]
     ordered: bool = True
+    addresses: bool = False
 
 
 class _Hello(Struct):
@@ -61,7 +67,7 @@ class _Hello(Struct):
 
 _Effect = Annotated[
     dict[str, Any],
-    Meta(extra_json_schema={"required": ["effect"], "properties": {"effect": {"enum": list(EFFECTS)}}}),
+    Meta(extra_json_schema={"required": ["effect"], "properties": {"effect": {"enum": list(REPORTED)}}}),
 ]
 
 
@@ -90,8 +96,9 @@ class Capabilities(NamedTuple):
     """An adapter's description of itself.
 
     name: the implementation's name for itself. events: the kinds of steps it supports; effects and state: the
-    parts it can show; ordered: whether its effects come in the order in which they happened. not_known: its
-    other statements about itself, which the driver ignores.
+    parts it can show; ordered: whether its effects come in the order in which they happened;
+    addresses: whether its requests show the address that they go to. not_known: its other statements about
+    itself, which the driver ignores.
     """
 
     name: str
@@ -99,11 +106,12 @@ class Capabilities(NamedTuple):
     effects: frozenset[str]
     state: frozenset[str]
     ordered: bool
+    addresses: bool = False
     not_known: tuple[str, ...] = ()
 
     def missing(self) -> Mapping[str, tuple[str, ...]]:
         """The parts that the adapter does not support or show, by kind."""
-        known = {"events": EVENTS, "effects": EFFECTS, "state": STATE}
+        known = {"events": EVENTS, "effects": REPORTED, "state": STATE}
         lacking = {
             kind: tuple(name for name in known[kind] if name not in getattr(self, kind)) for kind in known
         }
@@ -134,7 +142,7 @@ def read_hello(line: str) -> Capabilities:
             )
         hello: _Hello = typed(fields.values, _Hello, fields.where)
         shown = hello.capabilities
-        for key, known in (("events", EVENTS), ("effects", EFFECTS), ("state", STATE)):
+        for key, known in (("events", EVENTS), ("effects", REPORTED), ("state", STATE)):
             if not set(getattr(shown, key)) <= set(known):
                 raise InputError(f"{fields.where}: capabilities.{key}: expected names of {', '.join(known)}")
         if "start" not in shown.events:
@@ -145,7 +153,7 @@ def read_hello(line: str) -> Capabilities:
         raise _wrong(error) from None
     sets = (frozenset(shown.events), frozenset(shown.effects), frozenset(shown.state))
     not_known = tuple(sorted(fields.values["capabilities"].keys() - names(_Shown)))
-    return Capabilities(hello.name, *sets, shown.ordered, not_known)
+    return Capabilities(hello.name, *sets, shown.ordered, shown.addresses, not_known)
 
 
 def read_answer(line: str, number: int) -> Answer:
@@ -159,8 +167,8 @@ def read_answer(line: str, number: int) -> Answer:
         if isinstance(answer.unsupported, str):
             return Answer((), {}, answer.unsupported)
         for index, effect in enumerate(answer.effects):
-            if effect.get("effect") not in EFFECTS:
-                raise InputError(f"{where}: effects[{index}].effect: expected one of {', '.join(EFFECTS)}")
+            if effect.get("effect") not in REPORTED:
+                raise InputError(f"{where}: effects[{index}].effect: expected one of {', '.join(REPORTED)}")
         state = fields.values.get("state", {})
         _require_numbers(where, [answer.effects, state])
         return Answer(tuple(answer.effects), state)

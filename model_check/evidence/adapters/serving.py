@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TextIO
 
+from kraftcheck.evidence.adapters.addressed import address_of
 from kraftcheck.evidence.adapters.asked import times_of
 from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.wire import (
@@ -48,8 +49,14 @@ class ReferenceAdapter:
         self.silent = SilentLeader()
 
     def hello(self) -> dict[str, Any]:
-        """The handshake: the adapter can show everything."""
-        shown = {"events": list(EVENTS), "effects": list(EFFECTS), "state": list(STATE), "ordered": True}
+        """The handshake: the adapter shows all that the reference has; no state machine is given anything."""
+        shown = {
+            "events": list(EVENTS),
+            "effects": list(EFFECTS),
+            "state": list(STATE),
+            "ordered": True,
+            "addresses": True,
+        }
         return {"protocol": PROTOCOL, "name": "reference", "capabilities": shown}
 
     def answer(self, question: Fields) -> dict[str, Any]:
@@ -75,7 +82,10 @@ class ReferenceAdapter:
 
     def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
         """The answer that shows ``outcome``."""
-        effects = [encode_effect(effect, before, self.times) for effect in outcome.effects]
+        effects = [
+            {**encode_effect(effect, before, self.times), **address_of(effect, outcome.replica)}
+            for effect in outcome.effects
+        ]
         for effect in effects:
             if isinstance(effect.get("ms"), tuple):
                 effect["ms"] = effect["ms"][1]

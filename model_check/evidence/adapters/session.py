@@ -14,12 +14,14 @@ from typing import NamedTuple
 from typing import Protocol as Interface
 
 from kraftcheck.evidence.adapters import wire
+from kraftcheck.evidence.adapters.addressed import address_of
 from kraftcheck.evidence.adapters.answers import AdapterError, Answer, Capabilities, read_answer, read_hello
 from kraftcheck.evidence.adapters.asked import STALE, Asking, Question, times_of
 from kraftcheck.evidence.adapters.comparable import comparable
 from kraftcheck.evidence.adapters.compare import Difference, compare
 from kraftcheck.evidence.adapters.deployed import deployed
 from kraftcheck.evidence.adapters.election_timer import ElectionTimer
+from kraftcheck.evidence.adapters.state_machine import StateMachine
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
@@ -110,11 +112,13 @@ class Counts:
 @dataclass(slots=True, kw_only=True)
 class Driven(Counts):
     """The outcome of one sequence. questions: its steps up to the last, also those that were skipped; failed:
-    the differing step, which ends the sequence. timer: the election timer of the process.
+    the differing step, which ends the sequence. timer, machine: the election timer and
+    the state machine of the process.
     """
 
     sequence: DriveSequence
     timer: ElectionTimer = field(default_factory=ElectionTimer)
+    machine: StateMachine = field(default_factory=StateMachine)
     questions: list[Question] = field(default_factory=list)
     failed: Failed | None = None
 
@@ -217,10 +221,13 @@ class Session:
         expected = expectation(question, driven.sequence.protocol)
         unknown: set[str] = set()
         if isinstance(question.event, Start):
-            driven.timer = ElectionTimer()
+            driven.timer, driven.machine = ElectionTimer(), StateMachine()
         expected = expected._replace(effects=driven.timer.expected(expected.effects, question.now))
         driven.timer.note(answer.effects, question.now)
-        found = expected.differences(self.capabilities, answer, unknown)
+        found = (
+            *expected.differences(self.capabilities, answer, unknown),
+            *driven.machine.differences(self.capabilities, question, answer.effects),
+        )
         if found:
             driven.compared += 1
             driven.failed = Failed(question, found)
@@ -271,7 +278,10 @@ def expectation(question: Question, protocol: Protocol) -> Expectation:
     outcome, times = question.outcome, times_of(protocol)
     assert outcome is not None
     before = question.before or outcome.replica
-    effects = [wire.encode_effect(effect, before, times) for effect in outcome.effects]
+    effects = [
+        {**wire.encode_effect(effect, before, times), **address_of(effect, outcome.replica)}
+        for effect in outcome.effects
+    ]
     return Expectation(
         question, effects, {} if question.ended else encode_state(outcome.replica, stopped=False)
     )

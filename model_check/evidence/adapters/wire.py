@@ -245,6 +245,8 @@ def decode_effect(data: Fields) -> tuple[Effect, ...]:
     A process that exits and a refused call have any reason: the protocol gives it as text.
     """
     kind = data.text("effect")
+    if kind not in _REPORTED:
+        return ()  # What the state machine is given.
     if kind in ("fatal", "callFailed", "timer"):
         return _WITH_TEXT.get(kind, ())
     if kind == "append":

@@ -11,6 +11,7 @@ import pytest
 
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters import wire
+from kraftcheck.evidence.adapters.answers import REPORTED
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter, serve
 
 PAGE = (Path(__file__).parents[3] / "docs" / "drive.md").read_text(encoding="utf-8")
@@ -29,7 +30,7 @@ def test_the_example_session_is_what_the_reference_answers() -> None:
 def test_every_message_effect_and_field_is_described() -> None:
     rows = re.findall(r"^\| ((?:`[\w.]+`(?:, )?)+)", PAGE, re.M)
     described = {name for row in rows for name in re.findall(r"[\w.]+", row)}
-    assert described >= {*wire.EVENTS, *wire.EFFECTS, *wire.STATE, "hello", "exit"}
+    assert described >= {*wire.EVENTS, *REPORTED, *wire.STATE, "hello", "exit"}
 
 
 def test_the_skeleton_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,12 +60,17 @@ public final class DrivenReplica implements AutoCloseable {
             log.snapshots().bootstrap(identity.get("voters"), identity.get("kraftVersion").asInt());
         }
         Setup setup = new Setup(identity, config);
-        client = setup.client(log, clock, delayed, new RoleChanges(effects),
-            request -> effects.add("request").put("to", request.destination().id())
-                .put("correlationId", request.correlationId()).put("api", Messages.api(request.data()))
-                .set("data", messages.write(request.data())));
+        client = setup.client(log, clock, delayed, new RoleChanges(effects), this::sent);
         connections = new Connections(client, config, setup.nodes(), effects);
         linger = new Linger(client, config.get("lingerMs").asInt());
+    }
+
+    private void sent(RaftRequest.Outbound request) {
+        ObjectNode effect = effects.add("request").put("to", request.destination().id())
+            .put("correlationId", request.correlationId()).put("api", Messages.api(request.data()));
+        effect.putObject("address").put("host", request.destination().host())
+            .put("port", request.destination().port());
+        effect.set("data", messages.write(request.data()));
     }
 
     private void armed(String timer, long ms) {
@@ -102,7 +107,7 @@ public final class DrivenReplica implements AutoCloseable {
             JsonNode quorumState = start.get("disk").get("quorumState");
             Initialization.initialize(client, Setup.staticVoters(start.get("identity")),
                 new QuorumStateInMemory(quorumState, effects), metrics);
-            client.register(new CommittedReader());
+            client.register(new CommittedReader(effects));
         });
     }
 
