@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kraftcheck.reference import messages
-from kraftcheck.reference.effects import AppendAccepted, AppendBatch, HighWatermark, Send, Transition
+from kraftcheck.reference.effects import (
+    AppendAccepted,
+    AppendBatch,
+    CallFailed,
+    HighWatermark,
+    Send,
+    Transition,
+)
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Append, Event, ResponseReceived, UpgradeKRaftVersion
+from kraftcheck.reference.fatal import RefusalReason
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Record, Value, Voters
 from kraftcheck.reference.protocol import Protocol, VoterKeys
@@ -275,6 +283,8 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
             yield "VoterChangeIsAsAsked"
     if _is_updated_unasked(before, event, execution.replica) or _adds_another(event, execution.replica):
         yield "VoterChangeIsAsAsked"
+    if _is_refused_without_cause(before, event, execution):
+        yield "VoterChangeIsAsAsked"
     entry = _entry_to_update(before, event)
     after = execution.replica.role
     if entry is None or not isinstance(before.role, Leader) or not isinstance(after, Leader):
@@ -287,6 +297,15 @@ def update_violations(before: Replica, event: Event | None, execution: Execution
         noted = {known for known in noted if known.key.id != entry.key.id} | {entry}
     if appended != (accepted and version >= 1) or set(after.reported) != noted:
         yield "VoterChangeIsAsAsked"
+
+
+def _is_refused_without_cause(before: Replica, event: Event | None, execution: Execution) -> bool:
+    """Whether a leader says that not all voters support a level, although it knows that they do (KVER-3)."""
+    if not isinstance(event, UpgradeKRaftVersion) or not isinstance(before.role, Leader):
+        return False
+    refused = CallFailed(RefusalReason.VERSION_NOT_SUPPORTED) in execution.effects
+    described = _as_described(before, membership.own_voters(before)).voters
+    return refused and all(_supports(voter, event.version) for voter in described)
 
 
 def _adds_another(event: Event | None, after: Replica) -> bool:

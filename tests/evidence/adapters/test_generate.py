@@ -35,8 +35,16 @@ REFERENCE = shlex.join([sys.executable, "-m", "kraftcheck.evidence.adapters.adap
 
 #: The presets whose messages have a form on the wire.
 DRIVEN = ["kafka", *(name for name in DOCUMENTS if name != "kip595")]
-#: Said to be equivalent, and no sequence of events tells it from the reference.
-INDISTINGUISHABLE = {"candidate-vote-rule-removed"}
+#: Of disks: the driver writes files of known versions, zeros are no directory id to it, and it loses power.
+OF_DISKS = {
+    "zeros-are-a-directory-id",
+    "unknown-file-version-is-read",
+    "unknown-file-version-is-blank",
+    "start-on-unknown-disk-writes-first",
+    "snapshot-lost-with-power",
+}
+#: No sequence of events tells these from the reference; the first is said to be equivalent.
+INDISTINGUISHABLE = {"candidate-vote-rule-removed", *OF_DISKS}
 
 
 def generated(*names: str, preset: str = "kafka", seed: int = 0) -> Generated:
