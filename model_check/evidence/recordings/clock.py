@@ -34,10 +34,13 @@ NEVER, EXPIRED = None, -1
 
 
 class Clock:
-    """The running timers of one process."""
+    """The running timers of one process. announces_to_all: a leader announces itself to voters that fetch,
+    too.
+    """
 
-    def __init__(self, times: Times) -> None:
+    def __init__(self, times: Times, *, announces_to_all: bool = False) -> None:
         self.times = times
+        self.announces_to_all = announces_to_all
         self.deadlines: dict[Timer, int | None] = {}
         self.connections: dict[Connection, int] = {}
         self.random_from: int | None = None
@@ -163,7 +166,8 @@ class Clock:
         return None
 
     def _silent(self, role: Leader, now: int) -> Iterator[int]:
-        """The voters to which a leader announces itself: those without a recent fetch."""
+        """The voters to which a leader announces itself: those without a recent fetch, or all of them."""
         for entry in role.progress:
-            if entry.last_fetch_time is None or now - entry.last_fetch_time >= self.times.fetch_timeout // 2:
+            last = entry.last_fetch_time
+            if self.announces_to_all or last is None or now - last >= self.times.fetch_timeout // 2:
                 yield entry.id

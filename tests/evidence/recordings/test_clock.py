@@ -37,9 +37,9 @@ def replica(role: Role, connections: tuple[Connection, ...] = WAITS) -> Replica:
     return Replica(ReplicaKey(9), static_voters((1, 2, 3, 9)), role=role, connections=connections)
 
 
-def noticed(role: Role, waited: int, *expired: Timer) -> set[int]:
+def noticed(role: Role, waited: int, *expired: Timer, announces_to_all: bool = False) -> set[int]:
     """The nodes whose requests, sent at 0, a poll after ``waited`` ms finds timed out."""
-    clock, asking = Clock(TIMES), replica(role)
+    clock, asking = Clock(TIMES, announces_to_all=announces_to_all), replica(role)
     clock.connect(asking, 0)
     return {event.node for event in clock.ready_again(asking, expired, waited)}
 
@@ -60,6 +60,7 @@ def test_each_role_looks_only_at_connections_that_it_needs() -> None:
     leads = Leader(0, (9,), progress)
     assert noticed(leads, 2000) == set()
     assert noticed(leads, 2000, Timer.BEGIN_QUORUM_EPOCH) == {2, 3}
+    assert noticed(leads, 2000, Timer.BEGIN_QUORUM_EPOCH, announces_to_all=True) == {1, 2, 3}
     assert noticed(Resigned((2,)), 2000) == {2}
     assert noticed(Candidate(Election((1, 2, 3, 9), (3, 9), (1,))), 2000) == {2}
     assert noticed(Follower(()), 2000) == {1, 2, 3}
