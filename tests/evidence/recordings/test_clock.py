@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,3 +127,11 @@ def test_what_the_server_of_a_node_answers_may_stand_on_any_half() -> None:
     assert is_second_half(event, before)
     event.line.sent.append(Sent(8, 4, "resp", "Fetch", 5))
     assert not is_second_half(event, before)
+
+
+@pytest.mark.parametrize(("found", "is_wrong"), [(7, False), (1056, True)])
+def test_a_backoff_that_is_drawn_is_taken_over_from_the_recording(found: int, is_wrong: bool) -> None:
+    clock = Clock(TIMES)
+    clock.arm(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF), 6)
+    assert bool(list(clock._adopt(found, 1))) == is_wrong
+    assert list(clock.due()) == [found]
