@@ -16,6 +16,8 @@ class Memory:
     """The largest epoch of a replica so far, and its vote, leader and leadership in it."""
 
     node: int
+    vote_until_leader: bool = False
+    """The release keeps a vote only until it learns the leader of that epoch."""
     epoch: int = -1
     epoch_where: Place | None = None
     voted: Key | None = None
@@ -53,6 +55,7 @@ class Memory:
         self._observe_led(state, where, report)
         if state.role in ("Leader", "Resigned") or (state.role == "Follower" and state.voted is NOT_SHOWN):
             self.vote_may_go = True
+        self._learn(state.leader)
         self._observe_vote(state.voted, where, report)
         if state.role == "Follower" and state.leader == self.node:
             found = f"node {self.node} follows itself"
@@ -63,6 +66,7 @@ class Memory:
         """The quorum-state file holds this."""
         self._reach(epoch, where, report)
         self.vote_may_go = self.vote_may_go or leader == self.node
+        self._learn(leader)
         self._observe_vote(voted, where, report)
         self._observe_leader(leader, where, report)
 
@@ -81,6 +85,12 @@ class Memory:
             report(Violation("NoReturnAfterLeading", expected, found, self.led, others=others))
         elif self.voted is None:
             self.voted, self.voted_where = candidate, where
+
+    def _learn(self, leader: int | Hidden | None) -> None:
+        """A replica that knows the leader votes for nobody, so it may forget its vote (Kafka 3.9:
+        FollowerState.election, UnattachedState.canGrantVote).
+        """
+        self.vote_may_go = self.vote_may_go or (self.vote_until_leader and isinstance(leader, int))
 
     # --- checks -------------------------------------------------------------------------------------------
 

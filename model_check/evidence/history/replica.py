@@ -54,6 +54,8 @@ class Replica:
 
     key: Key
     log: Link
+    vote_until_leader: bool = False
+    """Whether it keeps a vote only until it learns the leader of that epoch."""
     flushed: int = 0
     """The offset below which the log was written to disk."""
     file: Stored | None = None
@@ -67,7 +69,7 @@ class Replica:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        self.memory = Memory(self.id)
+        self.memory = Memory(self.id, self.vote_until_leader)
 
     @property
     def id(self) -> int:

@@ -14,7 +14,7 @@ from kraftcheck.evidence.recordings.effects import content_shown, with_size
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.lines import ConfigLine
 from kraftcheck.evidence.recordings.network import SYNTHETIC, UNSUPPORTED, error_answer
-from kraftcheck.evidence.recordings.wire import VERSIONS, api_of, at_version, read_message
+from kraftcheck.evidence.recordings.wire import VERSIONS, api_of, at_version, read_message, shown_since
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.reference.messages import (
     FetchResponse,
@@ -133,6 +133,9 @@ class Network(ABC):
         api = api_of(content)
         version = self.older.get(to, {}).get(api, VERSIONS[api]) if request is None else request.version
         raw = None if node.process is None else node.process.host.raw(effect)
+        if request is None and isinstance(content, VoteRequest) and raw is not None:
+            # The first release with pre-votes shows in each Vote request whether it is one.
+            version = min(version, shown_since(raw, api, is_request=True))
         letter = Letter(
             mid=self._mid(),
             source=node.id,

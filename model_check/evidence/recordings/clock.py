@@ -34,13 +34,17 @@ NEVER, EXPIRED = None, -1
 
 
 class Clock:
-    """The running timers of one process."""
+    """The running timers of one process. announces_to_all: a leader announces itself to voters that fetch,
+    too.
+    """
 
-    def __init__(self, times: Times) -> None:
+    def __init__(self, times: Times, *, announces_to_all: bool = False) -> None:
         self.times = times
+        self.announces_to_all = announces_to_all
         self.deadlines: dict[Timer, int | None] = {}
         self.connections: dict[Connection, int] = {}
         self.random_from: int | None = None
+        self._drawn: Duration | SuccessorBackoff = Duration.ELECTION_TIMEOUT
         self.drawn_at: int | None = None
         self.draws = 0
 
@@ -49,7 +53,8 @@ class Clock:
         if effect.duration is Duration.REMAINING:
             return
         if effect.timer is Timer.ELECTION:
-            self.random_from = now if effect.duration is Duration.ELECTION_TIMEOUT else None
+            is_random = effect.duration in (Duration.ELECTION_TIMEOUT, Duration.ELECTION_BACKOFF)
+            self.random_from, self._drawn = (now, effect.duration) if is_random else (None, self._drawn)
             self.drawn_at = None
         self.deadlines[effect.timer] = self._deadline(effect.duration, now)
 
@@ -58,7 +63,7 @@ class Clock:
         decides nothing (Kafka: QuorumState.initialize).
         """
         if self.deadlines.get(Timer.ELECTION, now) is NEVER:
-            self.random_from = now
+            self.random_from, self._drawn = now, Duration.ELECTION_TIMEOUT
             self.deadlines[Timer.ELECTION] = now + self.times.election_timeout
 
     def _deadline(self, duration: Duration | SuccessorBackoff, now: int) -> int | None:
@@ -142,8 +147,9 @@ class Clock:
     def _adopt(self, found: int, seq: int) -> Iterator[Found]:
         """Take over a random election timeout, if Kafka may draw it."""
         assert self.random_from is not None
-        earliest = self.random_from + self.times.election_timeout
-        latest = earliest + max(0, self.times.election_timeout - 1)
+        lasts = span(self.times, self._drawn)
+        assert lasts is not None
+        earliest, latest = self.random_from + lasts.low, self.random_from + lasts.high
         if not earliest <= found <= latest:
             yield Found("deadlines.election", f"from {earliest} to {latest}", found)
         self.deadlines[Timer.ELECTION] = found
@@ -163,7 +169,8 @@ class Clock:
         return None
 
     def _silent(self, role: Leader, now: int) -> Iterator[int]:
-        """The voters to which a leader announces itself: those without a recent fetch."""
+        """The voters to which a leader announces itself: those without a recent fetch, or all of them."""
         for entry in role.progress:
-            if entry.last_fetch_time is None or now - entry.last_fetch_time >= self.times.fetch_timeout // 2:
+            last = entry.last_fetch_time
+            if self.announces_to_all or last is None or now - last >= self.times.fetch_timeout // 2:
                 yield entry.id

@@ -44,7 +44,7 @@ from kraftcheck.reference.effects import (
     Truncate,
 )
 from kraftcheck.reference.log import Batch, LeaderChange, Voters
-from kraftcheck.reference.messages import FetchResponse, Request, Response
+from kraftcheck.reference.messages import FetchRequest, FetchResponse, Request, Response
 from kraftcheck.reference.replica import Connection, Replica
 
 
@@ -144,8 +144,10 @@ def compare_sent(
     event: StepEvent,
     messages: Mapping[int, Message],
     servers: Mapping[int, int],
+    fetch_max_bytes: int,
 ) -> Sending:
     """Compare the sent messages, and return the correlation id that Kafka gave to each connection.
+    fetch_max_bytes: the limit that a Fetch names.
 
     Kafka sends to several nodes in the order of a hash set, which no rule fixes: requests are paired by
     destination, answers by the request that they answer. The order of answers is fixed, and compared. Raises
@@ -183,7 +185,7 @@ def compare_sent(
             if isinstance(effect, Send):
                 unseen.append(effect)
             continue
-        _compare_content(key, effect, message, result)
+        _compare_content(key, effect, _content(effect, fetch_max_bytes), message, result)
         if isinstance(effect, Send) and effect.correlation is not None:
             result.correlations[effect.to] = message.correlation
     if numbers:
@@ -245,8 +247,16 @@ def _recorded(event: StepEvent) -> dict[tuple[Any, ...], Sent]:
     return recorded
 
 
-def _compare_content(key: tuple[Any, ...], effect: Send | Reply, message: Message, result: Sending) -> None:
-    expected = content_shown(effect.request if isinstance(effect, Send) else effect.response)
+def _content(effect: Send | Reply, fetch_max_bytes: int) -> Json:
+    """What ``effect`` sends. The reference's Fetch has no limit, but the release's has."""
+    content = effect.request if isinstance(effect, Send) else effect.response
+    shown = content_shown(content)
+    return {**shown, "maxBytes": fetch_max_bytes} if isinstance(content, FetchRequest) else shown
+
+
+def _compare_content(
+    key: tuple[Any, ...], effect: Send | Reply, expected: Json, message: Message, result: Sending
+) -> None:
     if is_older(message):
         expected = _older(expected, message)
         result.exceptions.append(OLDER_VERSION)

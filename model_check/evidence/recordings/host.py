@@ -25,7 +25,7 @@ from kraftcheck.reference.messages import (
     RemoveRaftVoterRequest,
     UpdateRaftVoterRequest,
 )
-from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.protocol import BeginQuorumEpochResend, Protocol
 from kraftcheck.reference.replica import Connection, Replica
 from kraftcheck.reference.step import Outcome, start, step
 
@@ -53,7 +53,8 @@ class Host:
     ) -> None:
         self.protocol = protocol
         self.servers = servers
-        self.clock = Clock(times)
+        to_all = protocol.begin_quorum_epoch_resend is BeginQuorumEpochResend.ALL_VOTERS
+        self.clock = Clock(times, announces_to_all=to_all)
         self.effects: list[Effect] = []
         self.rules: list[str] = []
         self.stopped = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,9 +38,9 @@ def replica(role: Role, connections: tuple[Connection, ...] = WAITS) -> Replica:
     return Replica(ReplicaKey(9), static_voters((1, 2, 3, 9)), role=role, connections=connections)
 
 
-def noticed(role: Role, waited: int, *expired: Timer) -> set[int]:
+def noticed(role: Role, waited: int, *expired: Timer, announces_to_all: bool = False) -> set[int]:
     """The nodes whose requests, sent at 0, a poll after ``waited`` ms finds timed out."""
-    clock, asking = Clock(TIMES), replica(role)
+    clock, asking = Clock(TIMES, announces_to_all=announces_to_all), replica(role)
     clock.connect(asking, 0)
     return {event.node for event in clock.ready_again(asking, expired, waited)}
 
@@ -60,6 +61,7 @@ def test_each_role_looks_only_at_connections_that_it_needs() -> None:
     leads = Leader(0, (9,), progress)
     assert noticed(leads, 2000) == set()
     assert noticed(leads, 2000, Timer.BEGIN_QUORUM_EPOCH) == {2, 3}
+    assert noticed(leads, 2000, Timer.BEGIN_QUORUM_EPOCH, announces_to_all=True) == {1, 2, 3}
     assert noticed(Resigned((2,)), 2000) == {2}
     assert noticed(Candidate(Election((1, 2, 3, 9), (3, 9), (1,))), 2000) == {2}
     assert noticed(Follower(()), 2000) == {1, 2, 3}
@@ -125,3 +127,11 @@ def test_what_the_server_of_a_node_answers_may_stand_on_any_half() -> None:
     assert is_second_half(event, before)
     event.line.sent.append(Sent(8, 4, "resp", "Fetch", 5))
     assert not is_second_half(event, before)
+
+
+@pytest.mark.parametrize(("found", "is_wrong"), [(7, False), (1056, True)])
+def test_a_backoff_that_is_drawn_is_taken_over_from_the_recording(found: int, is_wrong: bool) -> None:
+    clock = Clock(TIMES)
+    clock.arm(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF), 6)
+    assert bool(list(clock._adopt(found, 1))) == is_wrong
+    assert list(clock.due()) == [found]

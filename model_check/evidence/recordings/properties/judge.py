@@ -42,7 +42,7 @@ WATCHED = frozenset(
 
 def judge(recording: Recording, protocol: Protocol = KAFKA) -> Judgement:
     """Judge a run. Raises InputError for a recording that contradicts its own format."""
-    run = Run(recording.messages, protocol.state_machine.value)
+    run = Run(recording.messages, protocol)
     try:
         for event in recording.events:
             _take(run, event)
@@ -120,7 +120,7 @@ def _started(run: Run, node: int, line: lines.StartLine, replica: Replica | None
     if replica is None or replica.key != own:
         if replica is not None:
             run.retire(node)
-        replica = run.replicas[own.id] = Replica(own, run.logs.forest.root)
+        replica = run.replicas[own.id] = Replica(own, run.logs.forest.root, run.vote_until_leader)
     replica.starts()
     return replica
 

@@ -25,6 +25,7 @@ from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, record_of
 from kraftcheck.evidence.recordings.wire_types import ZERO_UUID, RecordBatch
 from kraftcheck.reference.log import Voters
+from kraftcheck.reference.protocol import Protocol, VoteMemory
 from kraftcheck.support.errors import InputError
 
 
@@ -130,10 +131,11 @@ class Findings:
 class Run:
     """The known facts about all nodes of a run."""
 
-    def __init__(self, messages: dict[int, Message], table: str) -> None:
+    def __init__(self, messages: dict[int, Message], protocol: Protocol) -> None:
         self.findings = Findings()
         self.messages = messages
-        self.tables = (table,)
+        self.tables = (protocol.state_machine.value,)
+        self.vote_until_leader = protocol.vote_memory is VoteMemory.UNTIL_LEADER
         self.replicas: dict[int, Replica] = {}
         self.retired: list[Replica] = []
         """Replicas whose disks were replaced."""
