@@ -40,6 +40,7 @@ from kraftcheck.reference.protocol import (
     ProspectiveTimer,
     Protocol,
     StateMachine,
+    UpdateVoter,
     ZombieLeader,
 )
 from kraftcheck.reference.replica import (
@@ -242,11 +243,13 @@ def _fetch_cause(case: Case) -> Cause:
 
 
 def _update_voter_cause(case: Case) -> Cause:
-    """A report of the own entry, or that there is nothing to report; and the answer to a replica that makes
-    itself a voter.
+    """A report of the own entry, or that there is nothing to report (Kafka 3.9 and 4.0 do not ask for that:
+    a voter starts the timer over whenever it has expired); and the answer to a replica that makes itself a
+    voter.
     """
     reports = bool(case.sends(*OWN_MEMBERSHIP))
-    expired = case.found_expired(Timer.UPDATE_VOTER) and not has_to_report(case.after)
+    always = case.protocol.update_voter is UpdateVoter.APPENDED and case.after.is_voter
+    expired = case.found_expired(Timer.UPDATE_VOTER) and (always or not has_to_report(case.after))
     answered = isinstance(case.response, AddRaftVoterResponse | RemoveRaftVoterResponse)
     settled = answered and case.stays and not _is_unexpected(case)
     return _cause(reports or expired or answered, reports or settled)
