@@ -1,14 +1,15 @@
 """The pages of ``docs/findings/``: the entries of ``finding_pages.toml``, and the parts made from them.
 
 ``python -m kraftcheck.checking.finding_pages docs`` writes the head of each page, up to its first section,
-and the list in ``docs/findings.md``. The sections below a head are written by hand.
+the list in ``docs/findings.md``, and ``docs/findings-by-release.md``. The sections below a head are written
+by hand.
 """
 
 from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from kraftcheck.checking import by_release, release_table
 from kraftcheck.checking.findings import Known, known_findings
 from kraftcheck.spec import RELEASES
 from kraftcheck.support.files import write_atomically
@@ -49,6 +51,7 @@ class Page(BaseModel):
     severity: Severity
     lost: str
     releases: tuple[str, ...] = ()
+    unlike: Mapping[str, str] = {}
     evidence: Evidence
     recorded: str = ""
     fix: str
@@ -134,11 +137,12 @@ def with_list(text: str) -> str:
 
 
 def write(docs: Path) -> None:
-    """Write the heads of all pages and the list, below the folder ``docs``."""
+    """Write the heads of all pages, the list and the table by release, below the folder ``docs``."""
     for page in pages():
         file = docs / "findings" / f"{page.name}.md"
         file.parent.mkdir(exist_ok=True)
         write_atomically(file, with_head(page, file.read_text(encoding="utf-8") if file.exists() else ""))
+    write_atomically(docs / "findings-by-release.md", release_table.page(by_release.kept()))
     overview = docs / "findings.md"
     write_atomically(overview, with_list(overview.read_text(encoding="utf-8")))
 

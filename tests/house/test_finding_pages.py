@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kraftcheck.checking import by_release, release_table
 from kraftcheck.checking.finding_pages import LIST, SECTIONS, Page, head, listed, pages, with_list, write
 from kraftcheck.checking.findings import known_findings
 from kraftcheck.evidence.quorum.chosen import obstacle
@@ -75,6 +76,35 @@ def test_what_the_registry_says_is_consistent(page: Page) -> None:
     assert (of_kafka and drivable) == (page.evidence == "reproduced")
     for name in page.holds:
         assert shipped()[name].name not in {scenario.name for scenario in page.scenarios}
+
+
+def test_the_table_by_release_is_up_to_date() -> None:
+    text = (DOCS / "findings-by-release.md").read_text(encoding="utf-8")
+    assert text == release_table.page(by_release.kept()), (
+        "run: python -m kraftcheck.checking.finding_pages docs"
+    )
+    assert not [*by_release.missing(by_release.kept())]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_releases_are_those_in_which_a_scenario_shows_it(page: Page) -> None:
+    names = [name for known in page.known for name in known.scenarios if name in by_release.scenarios()]
+    results = by_release.kept()
+    shown = [
+        release
+        for release in RELEASES
+        if names and any(release_table.is_there(results, name, release) for name in names)
+    ]
+    assert not set(page.unlike) & set(shown)
+    expected = {*shown, *page.unlike} if names else {*page.releases}
+    assert {*page.releases} == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", ["finding-wiped-leader", "finding-voter-advertises-unreachable"])
+def test_results_by_release_are_those_of_the_reference(name: str, release: str) -> None:
+    assert by_release.checked(name, release) == by_release.kept().checked[name][release]
 
 
 def test_the_most_severe_come_first() -> None:

@@ -8,11 +8,20 @@ import time
 from kraftcheck.engine.watch import Progress
 from kraftcheck.evidence.adapters.answers import AdapterError
 from kraftcheck.evidence.adapters.started import Adapters
-from kraftcheck.evidence.kafka.option import add_implementation, command_of, timeout_of
-from kraftcheck.evidence.quorum.chosen import ALL, Chosen, NothingViolated, Source, behaviours, sources
+from kraftcheck.evidence.kafka.option import add_implementation, command_of, protocol_of, timeout_of
+from kraftcheck.evidence.quorum.chosen import (
+    ALL,
+    Chosen,
+    NothingViolated,
+    Source,
+    behaviours,
+    of_release,
+    sources,
+)
 from kraftcheck.evidence.quorum.replay import reproduce
 from kraftcheck.evidence.quorum.report import Reproduced, as_data, print_summary, print_trace
 from kraftcheck.support.arguments import add_json, flag
+from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.streams import progress
@@ -52,10 +61,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Reproduce. Raises InputError where the adapter does not work."""
-    chosen, left_out = sources(arguments.behaviours, arguments.protocol)
     results: list[Reproduced] = []
     begin = time.monotonic()
     with progress() as tell:
+        chosen, left_out = sources(arguments.behaviours, arguments.protocol)
+        if arguments.kafka is not None:
+            chosen = of_release(chosen, protocol_of(arguments, tell))
         command = command_of(arguments, tell)
     with Adapters(command, timeout_of(arguments)) as adapters:
         adapters.session(0)  # Whether it can be started at all.
@@ -78,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _behaviours(source: Source, left_out: dict[str, str]) -> list[Chosen]:
-    """The behaviours of ``source``; of a scenario that holds under the chosen preset none, with a reason."""
+    """The behaviours of ``source``; of a scenario that holds or cannot begin under the chosen preset none,
+    with a reason.
+    """
     with progress() as tell:
 
         def show(found: Progress) -> None:
@@ -86,10 +99,13 @@ def _behaviours(source: Source, left_out: dict[str, str]) -> list[Chosen]:
 
         try:
             return list(behaviours(source, show))
-        except NothingViolated:
-            if source.scenario is None or source.scenario.asked_preset is None:
+        except InputError as error:
+            preset = None if source.scenario is None else source.scenario.asked_preset
+            if preset is None:
                 raise
-            left_out[source.word] = f"no property is violated under {source.scenario.asked_preset}"
+            holds = isinstance(error, NothingViolated)
+            reason = "no property is violated" if holds else f"{str(error).rstrip('.')},"
+            left_out[source.word] = f"{reason} under {preset}"
             return []
 
 

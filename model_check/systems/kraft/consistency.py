@@ -7,6 +7,7 @@ from itertools import chain
 
 from kraftcheck.reference.protocol import Protocol, VoterChanges
 from kraftcheck.reference.voters import majority
+from kraftcheck.spec import RELEASES
 from kraftcheck.spec.model import Judged
 from kraftcheck.systems.kraft.scenario import NAMES, KRaftScenario
 
@@ -19,13 +20,39 @@ EPOCH_1 = "no-leader-of-epoch-1"
 
 def check(scenario: KRaftScenario, protocols: Sequence[Protocol]) -> None:
     """Raises InputError if they do not; ``protocols``: those of the replicas."""
-    found = chain(_contradictions(scenario), _of_alterations(scenario, protocols), _of_reductions(scenario))
+    found = chain(
+        _of_release(scenario),
+        _contradictions(scenario),
+        _of_alterations(scenario, protocols),
+        _of_reductions(scenario),
+    )
     for sentence in found:
         raise scenario.error(sentence)
     views = {f"replicas.views.{word}": view for word, view in scenario.replicas.views.items()}
     for key, words in {**scenario.named, **views}.items():
         for word in words:
             replica_named(scenario, key, str(word))
+
+
+#: The keys and steps of what came with a release, and that release.
+_JOINS, _UPGRADES, _ACKNOWLEDGES = "4.2", "4.1", "4.2"
+
+
+def _of_release(scenario: KRaftScenario) -> Iterator[str]:
+    """What the scenario does that the release of its preset cannot do yet."""
+    preset = scenario.protocol.preset
+    release = preset.removeprefix("kafka-")
+    if release not in RELEASES:
+        return
+    steps = scenario.admin.steps
+    asked = {
+        "replicas.auto-join": (_JOINS, bool(scenario.replicas.auto_join)),
+        "admin.steps: upgrade": (_UPGRADES, any(step.startswith("upgrade") for step in steps)),
+        "admin.steps: ack-when-appended": (_ACKNOWLEDGES, any("ack-when" in step for step in steps)),
+    }
+    for what, (since, used) in asked.items():
+        if used and RELEASES.index(release) < RELEASES.index(since):
+            yield f"{what}: Kafka has it since {since}, and protocol.preset is '{preset}'"
 
 
 def replica_named(scenario: KRaftScenario, key: str, word: str) -> int:

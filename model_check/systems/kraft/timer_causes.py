@@ -40,6 +40,7 @@ from kraftcheck.reference.protocol import (
     ProspectiveTimer,
     Protocol,
     StateMachine,
+    UpdateVoter,
     ZombieLeader,
 )
 from kraftcheck.reference.replica import (
@@ -242,11 +243,13 @@ def _fetch_cause(case: Case) -> Cause:
 
 
 def _update_voter_cause(case: Case) -> Cause:
-    """A report of the own entry, or that there is nothing to report; and the answer to a replica that makes
-    itself a voter.
+    """A report of the own entry, or that there is nothing to report (Kafka 3.9 and 4.0 do not ask for that:
+    a voter starts the timer over whenever it has expired); and the answer to a replica that makes itself a
+    voter.
     """
     reports = bool(case.sends(*OWN_MEMBERSHIP))
-    expired = case.found_expired(Timer.UPDATE_VOTER) and not has_to_report(case.after)
+    always = case.protocol.update_voter is UpdateVoter.APPENDED and case.after.is_voter
+    expired = case.found_expired(Timer.UPDATE_VOTER) and (always or not has_to_report(case.after))
     answered = isinstance(case.response, AddRaftVoterResponse | RemoveRaftVoterResponse)
     settled = answered and case.stays and not _is_unexpected(case)
     return _cause(reports or expired or answered, reports or settled)
@@ -369,6 +372,8 @@ def _is_contact(case: Case) -> bool:
     follows = isinstance(case.before.role, Follower) or _begins_to_follow(case)
     if response is None or not (follows and _is_awaited(case)):
         return False
+    if isinstance(response, UpdateRaftVoterResponse) and case.protocol.update_voter is UpdateVoter.APPENDED:
+        return False  # Kafka 3.9 and 4.0 do not look at it.
     accepted = getattr(response, "partition_error", None) in _CONTACTS.get(type(response), ())
     current = getattr(response, "epoch", None) == case.before.epoch
     return accepted and current and response.error is ErrorCode.NONE and not _is_unexpected(case)
@@ -424,5 +429,7 @@ def _heard_from(case: Case) -> ReplicaKey | None:
         return change.voter.key if any(each.partition_error is ErrorCode.NONE for each in updated) else None
     if request is None or not case.accepts or epoch_of(request) != case.before.epoch:
         return None
-    waits = isinstance(request, UpdateRaftVoterRequest) and not updated
+    # Kafka 3.9 and 4.0 do not count a report as contact.
+    uncounted = case.protocol.update_voter is UpdateVoter.APPENDED
+    waits = isinstance(request, UpdateRaftVoterRequest) and (uncounted or not updated)
     return None if waits else sender(request)

@@ -15,6 +15,7 @@ import pytest
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.wire import EFFECTS
+from kraftcheck.evidence.quorum.chosen import of_release, sources
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome
@@ -83,6 +84,30 @@ def test_a_finding_is_confirmed(reproduce: Reproduce, capsys: pytest.CaptureFixt
     assert "finding-wiped-leader (NoFatal): confirmed on reference, 4 of 4 steps" in shown
     assert "2. replica 1: looks for the leader (at 2)" in shown
     assert "2 of 2 behaviours confirmed" in shown
+
+
+def test_scenarios_are_taken_under_the_preset_of_the_kafka(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka 3.9 keeps no vote beside a leader, so that one of the scenarios cannot begin there."""
+    monkeypatch.setattr("kraftcheck.evidence.kafka.build.preset", lambda *_: "kafka-3.9")
+    monkeypatch.setattr("kraftcheck.evidence.kafka.build.command", lambda *_: ["x"])
+    monkeypatch.setattr(
+        "kraftcheck.evidence.adapters.started.AdapterProcess", lambda *_: InProcess(ReferenceAdapter())
+    )
+    assert main(["reproduce", "restart-as-candidate", "wiped-leader", "--kafka", "x"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "finding-wiped-leader (NoFatal): confirmed on reference, 4 of 4 steps" in shown
+    assert "left out: finding-restart-as-candidate: " in shown and "no vote is kept beside a leader" in shown
+
+
+def test_scenarios_of_other_presets_stay() -> None:
+    (kafka,), _ = sources(["finding-wiped-leader"])
+    assert of_release([kafka], "kafka-4.3") == of_release([kafka], "kafka-4.4") == [kafka]
+    (older,) = of_release([kafka], "kafka-4.1")
+    assert older.scenario is not None and older.scenario.asked_preset == "kafka-4.1"
+    (document,), _ = sources(["mutants-vote-until-leader"])
+    assert of_release([document], "kafka-4.1") == [document]
 
 
 def test_a_difference_is_shown(reproduce: Reproduce, capsys: pytest.CaptureFixture[str]) -> None:

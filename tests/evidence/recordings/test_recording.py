@@ -52,7 +52,9 @@ def test_a_trace_cut_off_anywhere_is_refused(tmp_path: Path, data: st.DataObject
 
 
 @pytest.mark.parametrize(
-    ("trace", "said"), [(b"plain text", "is no gzip file"), (gzip.compress(b""), "empty")], ids=("no gzip", "empty")
+    ("trace", "said"),
+    [(b"plain text", "is no gzip file"), (gzip.compress(b""), "empty")],
+    ids=("no gzip", "empty"),
 )
 def test_a_trace_without_lines_is_refused(tmp_path: Path, trace: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -127,3 +127,16 @@ def test_a_vote_beside_a_leader_where_a_release_keeps_none() -> None:
     build(under(scenario, "kafka-4.0"))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"initial\.1: no vote is kept beside a leader"):
         build(under(scenario, "kafka-3.9"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "said"),
+    [
+        ("finding-auto-join-undoes-removal", "kafka-4.1", r"auto-join: Kafka has it since 4\.2"),
+        ("finding-elected-by-static-voters", "kafka-4.0", r"upgrade: Kafka has it since 4\.1"),
+        ("addition-answered-on-append", "kafka-4.1", r"ack-when-appended: Kafka has it since 4\.2"),
+    ],
+)
+def test_what_a_release_cannot_do_yet(name: str, preset: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        build(under(find(name), preset))  # type: ignore[arg-type]
