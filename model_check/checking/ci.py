@@ -61,9 +61,9 @@ def junit(results: Sequence[Result]) -> str:
     )
 
 
-def annotations(results: Sequence[Result]) -> str:
-    """Commands of GitHub Actions, a line each, that mark the files of scenarios whose verdict differs (as an
-    error) or is undetermined (as a warning). Source: GitHub's workflow commands.
+def commands(results: Sequence[Result]) -> str:
+    """Workflow commands of GitHub Actions, a line each, that mark the files of scenarios whose verdict differs
+    (as an error) or is undetermined (as a warning).
     """
     lines = []
     for each in results:

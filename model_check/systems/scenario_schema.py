@@ -14,7 +14,8 @@ def schema() -> dict[str, Any]:
     The schema accepts what :func:`kraftcheck.systems.scenario.load` accepts, and more: conditions on several
     keys together are not in it.
     """
-    kinds, definitions = [], {}
+    kinds: list[Any] = []
+    definitions: dict[str, Any] = {}
     for kind in KINDS:
         prefix = f"{kind.name}-"
         model = kind.scenario.model_json_schema(by_alias=True, ref_template=f"#/$defs/{prefix}{{model}}")

@@ -50,7 +50,7 @@ def test_any_text_is_xml(text: str) -> None:
 
 
 def test_annotations() -> None:
-    bad, open_ = ci.annotations(RESULTS).splitlines()
+    bad, open_ = ci.commands(RESULTS).splitlines()
     title = "title=kraftcheck%3A bad"
     assert bad == f"::error file=a%2Cb%3A c.toml,{title}::bad  violated  DIFFERS%0A    100%25"
     assert open_.startswith("::warning file=open.toml,")

@@ -437,7 +437,7 @@ def _tell_ci(results: Sequence[ci.Result], arguments: argparse.Namespace) -> Non
     if arguments.junit is not None:
         write_output(arguments.junit, ci.junit(results))
     if arguments.github:
-        print(ci.annotations(results), end="", file=sys.stderr)
+        print(ci.commands(results), end="", file=sys.stderr)
         ci.append_summary(ci.markdown(results))
 
 
