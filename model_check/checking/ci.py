@@ -62,8 +62,8 @@ def junit(results: Sequence[Result]) -> str:
 
 
 def commands(results: Sequence[Result]) -> str:
-    """Workflow commands of GitHub Actions, a line each, that mark the files of scenarios whose verdict differs
-    (as an error) or is undetermined (as a warning).
+    """Workflow commands of GitHub Actions, a line each, that mark the files of scenarios whose verdict
+    differs (as an error) or is undetermined (as a warning).
     """
     lines = []
     for each in results:

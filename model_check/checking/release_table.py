@@ -23,8 +23,8 @@ Each scenario of a finding about replicas of Kafka, under the preset of each rel
 - *no*: the scenario holds under the preset, within its bounds. *not begun*: no replica of the release gets
   into the states in which the scenario begins. *?*: not determined.
 
-Not every release was at hand for `reproduce`: a number without a word is of the model alone. Kafka 4.3.1
-[confirms](reproduce.md#findings-and-kafka) all that is a number in the column 4.3.
+A number without a word is of the model alone: the counterexample was not given to that release. Kafka 4.3.1
+[confirms](reproduce.md#findings-and-kafka) those that are listed there.
 
 The results are made by `python -m kraftcheck.evidence.quorum.by_release PATH … --jars FOLDER -o
 model_check/checking/findings_by_release.json`, and this page by `python -m kraftcheck.checking.finding_pages
