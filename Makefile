@@ -19,9 +19,6 @@ RUN := $(VENV)/bin/python -m
 # Nothing outside this folder decides what the tests do.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PYTEST_ADDOPTS MYPYPATH
 
-# Some tests wait, for a process or a browser: one worker more than there are cores keeps them all busy.
-export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-
 # Random tests take the same examples in every run; `make nightly` takes new ones.
 PYTEST := $(RUN) pytest --ignore=tests/recorded
 SEEDED := $(PYTEST) --numprocesses=auto --dist=worksteal --hypothesis-seed=0

@@ -20,7 +20,9 @@ _SILENT: Mapping[str, str] = {
     "DESCRIBE-8": "as it takes minutes without anything happening",
     "TRANS-Forbid-5": "as no peer has the id of the replica that it asks",
     "TIMER-6": OTHER_SWITCH,
-    **dict.fromkeys(("UPDATE-10", "UPDATE-11"), "as no scenario has a leader of trunk that waits for its probe"),
+    **dict.fromkeys(
+        ("UPDATE-10", "UPDATE-11"), "as no scenario has a leader of trunk that waits for its probe"
+    ),
     **dict.fromkeys(("PERSIST-12", "ID-9"), "as the driver's disks are those that the release writes"),
 }
 #: Rules of the sender's network client, which a replica sees only where another rule is in force.
