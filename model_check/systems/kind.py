@@ -159,10 +159,10 @@ class Words:
 
     ``legend``: the instructions for reading a trace; ``growing``: the fields of the history that only grow,
     of which a trace shows the new entries; ``following``: fields that follow from others, hidden unless
-    nothing else of the component changed; ``telling``: those whose changes a summary of a trace tells, the
-    first of which is what the component is. ``fields`` gives the fields of a local state by name,
-    ``history_fields`` the past that the properties read, ``start_lines`` the fields of a component at the
-    beginning that are not empty, ``label`` a message in a few words, ``short_events`` events in the short
+    nothing else of the component changed; ``telling``: those whose changes a summary of a trace tells.
+    ``fields`` gives the fields of a local state by name, ``history_fields`` the past that the properties
+    read, ``start_lines`` the fields of a component at the beginning that are not empty, ``label`` a message
+    in a few words, ``short_events`` events in the short
     form, as they happen to a component, ``describe_effect`` the name of an effect and its description.
     """
 

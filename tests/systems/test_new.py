@@ -60,8 +60,11 @@ def test_required_keys(missing: str) -> None:
     assert not VALIDATOR.is_valid({key: value for key, value in template().items() if key != missing})
 
 
-def test_a_new_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["new", "my-quorum", "--folder", str(tmp_path)]
+def test_a_new_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["new", "my-quorum"]
     assert main([*words, "--schema"]) == 0
     file = tmp_path / "my-quorum.toml"
     assert load(file).name == "my-quorum"
@@ -74,6 +77,7 @@ def test_a_new_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.slow
-def test_a_new_scenario_holds(tmp_path: Path) -> None:
-    assert main(["new", "holds", "--folder", str(tmp_path)]) == 0
-    assert main(["check", str(tmp_path / "holds.toml")]) == 0
+def test_a_new_scenario_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "holds"]) == 0
+    assert main(["check", "holds.toml"]) == 0

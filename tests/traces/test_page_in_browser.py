@@ -121,7 +121,7 @@ def long(steps: int) -> Document:
 
 @pytest.mark.parametrize(("steps", "most"), [(1_000, 1_000), (10_000, 5_000)])
 def test_a_long_trace_opens(driver: Any, tmp_path: Path, steps: int, most: int) -> None:
-    """Milliseconds to the first picture; generous, as other tests run beside this one."""
+    """Milliseconds to the first picture; generous, as other tests run at the same time."""
     file = tmp_path / "long.html"
     file.write_text(page(long(steps)), encoding="utf-8")
     driver.get(file.as_uri())

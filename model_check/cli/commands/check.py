@@ -84,6 +84,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
+    _add_search(parser)
+    _add_outputs(parser)
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    """How far to search, and how."""
     parser.add_argument("--max-states", type=positive, metavar="N", help="stop after N distinct states")
     parser.add_argument(
         "--max-memory", type=byte_count, metavar="SIZE", help="stop when more memory is used, e.g. 8G"
@@ -116,6 +122,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="save progress at most every S seconds (default: 60)",
     )
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    """What to show, and where to write it."""
     flag(
         parser,
         "--coverage",

@@ -31,16 +31,15 @@ completes keys and marks mistakes.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = EPILOG
-    parser.add_argument("name", metavar="NAME", type=_name, help="the scenario's name; the file is NAME.toml")
     parser.add_argument(
-        "--folder", type=Path, default=Path(), metavar="DIR", help="write there (default: this folder)"
+        "name", metavar="NAME", type=_name, help="the scenario's name; the file is NAME.toml, here"
     )
-    flag(parser, "--schema", says=f"write the JSON Schema of scenarios beside it, {SCHEMA}")
+    flag(parser, "--schema", says=f"also write the JSON Schema of scenarios, {SCHEMA}")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file. Raises InputError where it is there already."""
-    path, schema = arguments.folder / f"{arguments.name}.toml", arguments.folder / SCHEMA
+    path, schema = Path(f"{arguments.name}.toml"), Path(SCHEMA)
     if path.exists():
         raise InputError(f"{path}: is there already; choose another name, or move it.")
     require_file_can_be_written(path, "NAME")

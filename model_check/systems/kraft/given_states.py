@@ -35,9 +35,8 @@ def check(scenario: KRaftScenario, given: Mapping[int, Replica]) -> None:
 
 def _problems(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:
     yield from _own(replica)
-    if "vote-memory" not in scenario.protocol.at.get(
-        str(replica.id), {}
-    ):  # Else another release wrote its file.
+    if "vote-memory" not in scenario.protocol.at.get(str(replica.id), {}):
+        # Otherwise another release wrote its file.
         yield from _of_protocol(protocol_of(scenario, replica.id, scenario.file), replica)
     yield from _named(scenario, given, replica)
     yield from _elections(scenario, given, replica)
@@ -59,7 +58,8 @@ def _of_protocol(protocol: Protocol, replica: Replica) -> Iterator[str]:
     state = replica.quorum_state
     both = state.leader is not None and state.voted is not None
     if both and protocol.vote_memory is VoteMemory.UNTIL_LEADER:
-        yield "no vote is kept beside a leader there (vote-memory = until-leader); leave out leader or voted"
+        reason = "no vote is kept together with a leader there (vote-memory = until-leader)"
+        yield f"{reason}; leave out leader or voted"
 
 
 def _named(scenario: KRaftScenario, given: Mapping[int, Replica], replica: Replica) -> Iterator[str]:

@@ -89,7 +89,7 @@ def test_a_finding_is_confirmed(reproduce: Reproduce, capsys: pytest.CaptureFixt
 def test_scenarios_are_taken_under_the_preset_of_the_kafka(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kafka 3.9 keeps no vote beside a leader, so that one of the scenarios cannot begin there."""
+    """Kafka 3.9 keeps no vote together with a leader, so that one of the scenarios cannot begin there."""
     monkeypatch.setattr("kraftcheck.evidence.kafka.build.preset", lambda *_: "kafka-3.9")
     monkeypatch.setattr("kraftcheck.evidence.kafka.build.command", lambda *_: ["x"])
     monkeypatch.setattr(
@@ -98,7 +98,10 @@ def test_scenarios_are_taken_under_the_preset_of_the_kafka(
     assert main(["reproduce", "restart-as-candidate", "wiped-leader", "--kafka", "x"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "finding-wiped-leader (NoFatal): confirmed on reference, 4 of 4 steps" in shown
-    assert "left out: finding-restart-as-candidate: " in shown and "no vote is kept beside a leader" in shown
+    assert (
+        "left out: finding-restart-as-candidate: " in shown
+        and "no vote is kept together with a leader" in shown
+    )
 
 
 def test_scenarios_of_other_presets_stay() -> None:

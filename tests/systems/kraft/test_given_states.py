@@ -125,7 +125,7 @@ def test_whatever_is_given_is_refused_or_a_cluster(initial: list[str]) -> None:
 def test_a_vote_beside_a_leader_where_a_release_keeps_none() -> None:
     scenario = find("finding-restart-as-candidate")
     build(under(scenario, "kafka-4.0"))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"initial\.1: no vote is kept beside a leader"):
+    with pytest.raises(InputError, match=r"initial\.1: no vote is kept together with a leader"):
         build(under(scenario, "kafka-3.9"))  # type: ignore[arg-type]
 
 
