@@ -87,7 +87,7 @@ WIDTH = "112"
 #: Those that take seconds and need nothing else.
 CHEAP = {"rules", "step", "trace", "simulate", "graph", "mutate", "check", "impact"}
 #: Of those, the ones that explore everything, write files, or read what others wrote or changed.
-NOT_ALONE = re.compile(r"^kraftcheck check$| -o | > | --traces | traces/| --diff ")
+NOT_ALONE = re.compile(r"^kraftcheck check$| -o | --html | > | --traces | traces/| --diff ")
 #: The cheap commands that a page shows, each with the output that is shown.
 SHOWN = [
     (page, command, shown)

@@ -15,8 +15,8 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.systems.kraft.text import parse_replica
 
-#: No process is in this state: at its start it would take the epoch of its log.
-OLD_FILE = {("mutants-old-file", 1), ("downgraded-voter-restarts", 3)}
+#: No events lead to these states: an old copy of a file, and one that another release has written.
+OTHER_FILES = {("mutants-old-file", 1), ("downgraded-voter-restarts", 3)}
 
 
 def led_to(target: Replica) -> Replica | None:
@@ -76,4 +76,4 @@ def test_the_states_that_scenarios_give_are_reached() -> None:
         asking = Asking(DriveSequence("", system.protocols[component], identity, disk, stimuli))
         assert len(list(asking.questions())) == len(stimuli)
         assert asking.replica is not None and not unlike(target, asking.replica), (name, replica)
-    assert missed == OLD_FILE
+    assert missed == OTHER_FILES
