@@ -62,18 +62,21 @@ def judging(scenario: Scenario, name: str | None) -> Scenario:
     if name is None:
         check = scenario.check.model_copy(update={"goals": ()})
     elif eventually:
-        check = alone.model_copy(update={"eventually": eventually, "without": _of_states(scenario)})
+        check = alone.model_copy(update={"eventually": eventually, **_no_safety(scenario)})
     elif name in scenario.check.goals:
-        check = alone.model_copy(update={"goals": (name,), "without": _of_states(scenario)})
+        check = alone.model_copy(update={"goals": (name,), **_no_safety(scenario)})
     else:
         check = alone.model_copy(update={"only": (name,)})
     expect = scenario.expect.model_copy(update={"covers": ()})
     return scenario.model_copy(update={"check": check, "expect": expect})
 
 
-def _of_states(scenario: Scenario) -> tuple[str, ...]:
-    """The properties of states and steps that a scenario judges."""
-    return tuple(kind_of(scenario).build(scenario).properties)
+def _no_safety(scenario: Scenario) -> dict[str, Any]:
+    """What leaves out the properties of states and steps, also of the run to an initial leader if the kind of
+    scenario has one.
+    """
+    changes = {"without": tuple(kind_of(scenario).build(scenario).properties), "initial_prefix": False}
+    return {key: value for key, value in changes.items() if key in type(scenario.check).model_fields}
 
 
 def _summary(name: str | None, result: CheckResult) -> dict[str, Any]:

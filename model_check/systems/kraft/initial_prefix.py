@@ -43,7 +43,8 @@ def scenario_of(scenario: KRaftScenario) -> KRaftScenario:
     leader = scenario.replicas.initial_leader
     about = f"The run without faults that brings the scenario {scenario.name} to its leader {leader}."
     timers = {"timers": (), "timers_at": {str(leader): ("election",)}, "timely": False}
-    check = {"without": (*scenario.check.without, *FROM_LEADER_ON), "goals": (), "eventually": ()}
+    asked = scenario.check.without if scenario.check.initial_prefix else ()
+    check = {"without": (*asked, *FROM_LEADER_ON), "goals": (), "eventually": ()}
     changed = {
         "name": scenario.name[: _MAX_NAME - len(SUFFIX)] + SUFFIX,
         "about": about,
