@@ -94,7 +94,7 @@ def counted(report: Path) -> str:
         raise InputError(
             f"{report}: {unknown[0][:40]!r} is not a rule of this catalogue; make the report anew."
         )
-    count = f"kraftcheck rules --count REPORT -o model_check/{RECORDED_RUNS}"
+    count = f"kraftcheck rules --count REPORT -o model_check/checking/coverage/{RECORDED_RUNS}"
     content = {
         "command": f"kraftcheck conform RUNS --json -o REPORT && {count}",
         "runs": sorted(run.run for run in found.runs),
