@@ -35,6 +35,7 @@ from kraftcheck.checking.results import (
 )
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import in_words, more_data
+from kraftcheck.cli import watching
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.prepared import prepare
 from kraftcheck.engine.system import Limits
@@ -79,6 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     flag(parser, "--list", says="list scenarios (default: all that are shipped) and stop")
     flag(parser, "--all", says="explore large scenarios too, and those whose result cannot have changed")
+    flag(parser, watching.OPTION, says="check again after each change of a scenario file or of the reference")
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     add_protocol(parser)
     parser.add_argument(
@@ -162,6 +164,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined; with --protocol
     0 all hold, 1 one is violated or does not reach a goal, 3 undetermined or one cannot be built.
     """
+    if arguments.watch:
+        files_named = [Path(word) for word in arguments.scenarios if Path(word).is_file()]
+        watching.run_on_changes([word for word in sys.argv[1:] if word != watching.OPTION], files_named)
     out = console()
     scenarios, unbuilt = each_under(_chosen(arguments), arguments.protocol)
     if arguments.list:
