@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from kraftcheck.evidence.recordings.conform_report import Wanted, as_json, as_text, exit_status
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import RunResult
+from kraftcheck.evidence.recordings.pages import pages
 from kraftcheck.evidence.recordings.properties.judge import judge
-from kraftcheck.evidence.recordings.recording import StepEvent, find_runs, read
+from kraftcheck.evidence.recordings.recording import Recording, StepEvent, find_runs, read
 from kraftcheck.support.arguments import cores, whole_number
-from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import (
+    require_file_can_be_written,
+    require_folder_can_be_written,
+    write_atomically,
+)
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.parallel import processes
 from kraftcheck.support.streams import progress
 from kraftcheck.support.terminal import console, width
 from kraftcheck.systems.kraft.switches import DEFAULT, SWITCHES, add_protocol_options, preset_of
+from kraftcheck.traces.page.html import page
 
+#: The rules that decided steps, by seq.
+_Decided = dict[int, tuple[str, ...]]
 #: A run that was compared: the preset of the reference, and the result.
 _Compared = tuple[str, RunResult]
 
@@ -61,6 +72,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the texts of rules and properties, and why something is not compared",
     )
+    parser.add_argument(
+        "--html", type=Path, metavar="DIR", help="write a page for each difference and finding there"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
 
 
@@ -71,9 +85,14 @@ def run(arguments: argparse.Namespace) -> int:
     settings = tuple(arguments.settings)
     SWITCHES.read(arguments.protocol or DEFAULT, settings)
     require_file_can_be_written(arguments.output, "-o")
+    require_folder_can_be_written(arguments.html, "--html")
     folders = find_runs(arguments.runs)
+    twice = [name for name, count in Counter(folder.name for folder in folders).items() if count > 1]
+    if arguments.html is not None and twice:
+        raise InputError(f"two runs are called '{twice[0]}'; --html needs a name for each.")
+    html = None if arguments.html is None else _Pages(arguments.html, arguments.limit)
     with progress(quiet=arguments.json) as tell:
-        compared = partial(_result, preset=arguments.protocol, settings=settings)
+        compared = partial(_result, preset=arguments.protocol, settings=settings, html=html)
         presets, results = zip(*_results(folders, compared, tell), strict=True)
     out = console()
     if arguments.json:
@@ -104,16 +123,37 @@ def _results(
     return results
 
 
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The ``folder`` for pages, and how many to write there of each run."""
+
+    folder: Path
+    most: int
+
+    def write(self, run: Path, recording: Recording, result: RunResult, decided: _Decided) -> None:
+        again = f"kraftcheck conform {run}"
+        for seq, document in pages(recording, result, decided, again, self.most):
+            write_atomically(self.folder / f"{run.name}.{seq}.html", page(document), create_folder=True)
+
+
 def _result(
-    folder: Path, preset: str | None, settings: Sequence[str], tell: Callable[[str], None] = lambda text: None
+    folder: Path,
+    preset: str | None,
+    settings: Sequence[str],
+    html: _Pages | None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> _Compared:
     tell(f"reading {folder.name}")
     recording = read(folder)
     preset = preset or preset_of(str(recording.config.kafka))
     protocol = SWITCHES.read(preset, settings)
     tell(f"comparing {folder.name}, {len(recording.events):,} events")
-    report = compare(recording, protocol)
+    decided: _Decided | None = None if html is None else {}
+    report = compare(recording, protocol, decided)
     tell(f"judging {folder.name}, {len(recording.events):,} events")
     steps = (event for event in recording.events if isinstance(event, StepEvent))
     starts = [(event.node, event.seq) for event in steps if event.kind == "start"]
-    return preset, RunResult.of(report, judge(recording, protocol), starts)
+    result = RunResult.of(report, judge(recording, protocol), starts)
+    if html is not None and decided is not None:
+        html.write(folder, recording, result, decided)
+    return preset, result

@@ -38,10 +38,15 @@ def protocol_for(protocol: Protocol, config: ConfigLine) -> Protocol:
     )
 
 
-def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
-    """Compare ``recording`` with the reference. Raises InputError where a line cannot be read."""
+def compare(
+    recording: Recording, protocol: Protocol = KAFKA, decided: dict[int, tuple[str, ...]] | None = None
+) -> RunReport:
+    """Compare ``recording`` with the reference. Raises InputError where a line cannot be read.
+
+    ``decided`` is given the rules that decided each compared step, by seq.
+    """
     with without_collector():
-        comparison = _Comparison(recording, protocol)
+        comparison = _Comparison(recording, protocol, decided)
         for event in recording.events:
             if isinstance(event, StepEvent):
                 comparison.step(event)
@@ -54,8 +59,11 @@ def compare(recording: Recording, protocol: Protocol = KAFKA) -> RunReport:
 class _Comparison:
     """A run while it is compared."""
 
-    def __init__(self, recording: Recording, protocol: Protocol) -> None:
+    def __init__(
+        self, recording: Recording, protocol: Protocol, decided: dict[int, tuple[str, ...]] | None
+    ) -> None:
         self.recording = recording
+        self.decided = decided
         self.protocol = protocol_for(protocol, recording.config)
         self.report = RunReport(recording.name, recorded=len(recording.events))
         self.processes = Processes(recording.config)
@@ -74,6 +82,8 @@ class _Comparison:
         spaced = self.spacing.step(event, *node.timers(), self.transport.flights)
         self._differ(event, event.node, spaced)
         node.take(event)
+        if self.decided is not None and node.history and node.history[-1][0] is event:
+            self.decided[event.seq] = node.history[-1][1]
 
     def _node(self, node: int) -> NodeRun:
         if node not in self.nodes:
