@@ -41,7 +41,8 @@ def pages(
     ``decided``: the rules that decided steps, by seq; ``again``: the command that shows the run again.
     """
     shown: dict[int, list[Difference | Finding]] = {}
-    for each in (*result.report.differences, *result.judgement.findings):
+    everything: list[Difference | Finding] = [*result.report.differences, *result.judgement.findings]
+    for each in everything:
         shown.setdefault(each.seq, []).append(each)
     for seq, found in sorted(shown.items())[:most]:
         yield seq, _document(recording, seq, found, decided, again)
