@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from enum import Enum
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -87,6 +88,7 @@ def run(
     timeout: float = 120.0,
     width: int | None = None,
     brief: bool = False,
+    pages: Path | None = None,
     ledger: Ledger | None = None,
 ) -> Iterator[Result]:
     """Explore ``mutants`` with ``jobs`` processes at a time; results in the order of ``mutants``.
@@ -94,6 +96,7 @@ def run(
     The unmutated scenario of a mutant is explored too, once for all mutants that share it. A mutant whose
     edit no longer applies to the reference is skipped. ``timeout`` bounds each exploration in seconds; with
     ``width`` counterexamples are printed in full, for that width; with ``brief`` in a few words a step.
+    ``pages``: a folder for a page of each counterexample.
     ``ledger``: has the unmutated scenarios that need not be explored again, and receives the others; the
     campaign also checks that the ledger would explore the scenario of each killed mutant again. Raises
     InputError if a scenario is not valid.
@@ -125,7 +128,7 @@ def run(
                 name = mutant.scenario
                 if name not in controls:
                     controls[name] = pool.submit(_control, work, scenarios[name], timeout, ledger)
-                explored[mutant] = pool.submit(work, _exploration(mutant, changed, how))
+                explored[mutant] = pool.submit(work, _exploration(mutant, changed, how, pages))
         for mutant, changed in chosen.items():
             if isinstance(changed, InputError):
                 yield Result(mutant, Status.SKIPPED, str(changed))
@@ -151,11 +154,14 @@ def _changed(mutant: Mutant) -> Mapping[str, str] | InputError:
         return error
 
 
-def _exploration(mutant: Mutant, changed: Mapping[str, str], how: Mapping[str, Any]) -> Job:
+def _exploration(
+    mutant: Mutant, changed: Mapping[str, str], how: Mapping[str, Any], pages: Path | None
+) -> Job:
     judged = mutant.expect or (None,)
+    page = pages and {"folder": str(pages), "mutant": mutant.id, "about": mutant.about.strip()}
     return Job(
         "kraftcheck.checking.mutation.worker:explore",
-        {"scenario": mutant.scenario, "judged": judged, **how},
+        {"scenario": mutant.scenario, "judged": judged, **how, "page": page},
         how["timeout"] * len(judged),
         mutant=mutant.id,
         changed=changed,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from kraftcheck.checking.coverage import executed
@@ -10,10 +12,14 @@ from kraftcheck.checking.ledger import RECORDED
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.steps import replay
 from kraftcheck.engine.system import Limits
+from kraftcheck.support.files import write_atomically
 from kraftcheck.systems import citations
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find
 from kraftcheck.traces import brief as in_brief
+from kraftcheck.traces.model import Trace
+from kraftcheck.traces.page import html
+from kraftcheck.traces.page.document import document_of
 from kraftcheck.traces.terminal import transcript
 
 
@@ -32,21 +38,36 @@ def prepare_controls() -> None:
 
 
 def explore(
-    scenario: str, judged: Sequence[str | None], timeout: float, width: int | None, brief: bool
+    scenario: str,
+    judged: Sequence[str | None],
+    timeout: float,
+    width: int | None,
+    brief: bool,
+    page: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The result of a scenario for each property that is judged alone (see :func:`judging`).
 
-    With ``width`` counterexamples are in full, for that width; with ``brief`` in a few words a step.
+    With ``width`` counterexamples are in full, for that width; with ``brief`` in a few words a step. With
+    ``page`` they are pages in its ``folder``: it has the ``mutant``'s name and what it is ``about``.
     """
     chosen = find(scenario)
     for name in judged:
         result = check(judging(chosen, name), limits=Limits(max_seconds=timeout))
         more = {"trace": _trace(result)}
-        if (width is not None or brief) and (traces := result.traces()):
+        if (width is not None or brief or page) and (traces := result.traces()):
             shortest = min(traces, key=lambda trace: len(trace.steps))
-            whole = in_brief.render(shortest) if width is None else transcript(shortest, width)
-            more["trace"] = whole.splitlines()
+            if width is not None or brief:
+                whole = in_brief.render(shortest) if width is None else transcript(shortest, width)
+                more["trace"] = whole.splitlines()
+            if page:
+                _write_page(shortest, **page)
         yield _summary(name, result) | more
+
+
+def _write_page(trace: Trace, folder: str, mutant: str, about: str) -> None:
+    shown = document_of(trace, [f"The reference has the edit of {mutant}: {about}"])
+    text = html.page(replace(shown, title=f"{mutant}: {shown.title}", again=f"kraftcheck mutate {mutant} -v"))
+    write_atomically(Path(folder) / f"{mutant}.{trace.property}.html", text, create_folder=True)
 
 
 def judging(scenario: Scenario, name: str | None) -> Scenario:

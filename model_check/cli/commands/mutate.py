@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from pathlib import Path
 
 from rich.text import Text
 
@@ -15,6 +16,7 @@ from kraftcheck.impact import own_edit
 from kraftcheck.support.arguments import add_jobs, flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
+from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.streams import counted
 from kraftcheck.support.terminal import Console, console, entry, fitted, heading, say, width
@@ -51,13 +53,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_jobs(parser)
     flag(parser, "--json", says="one JSON object a mutant on standard output")
     flag(parser, "-v", "--trace", says="print the edits and the shortest counterexamples")
+    parser.add_argument(
+        "--html", type=Path, metavar="DIR", help="write a page for each shortest counterexample there"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for an unknown mutant or a patch that does not apply."""
     if arguments.patch is not None:
-        if arguments.mutants or arguments.list or arguments.trace:
-            raise InputError("--patch judges one edit; leave mutants, --list and --trace out.")
+        if arguments.mutants or arguments.list or arguments.trace or arguments.html:
+            raise InputError("--patch judges one edit; leave mutants, --list, --trace and --html out.")
         return own_edit.judge(
             arguments.patch, threads=arguments.jobs, timeout=arguments.timeout, as_json=arguments.json
         )
@@ -67,11 +72,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         _list(chosen, as_json=arguments.json)
         return EXIT_EXPECTED
+    require_folder_can_be_written(arguments.html, "--html")
     results = []
     out = console()
     columns = width(out) if arguments.trace and not arguments.json else None
     found = campaign.run(
-        chosen, jobs=arguments.jobs, timeout=arguments.timeout, width=columns, ledger=ledger.of_this_user()
+        chosen,
+        jobs=arguments.jobs,
+        timeout=arguments.timeout,
+        width=columns,
+        pages=arguments.html,
+        ledger=ledger.of_this_user(),
     )
     for result in counted(found, len(chosen), "mutants"):
         results.append(result)

@@ -254,8 +254,11 @@ def test_a_result_fits_a_narrow_terminal(
 
 
 @pytest.mark.slow
-def test_the_command_tells_the_counterexample(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["mutate", "start-behind-the-log", "-v"]) == 0
+def test_the_command_tells_the_counterexample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mutate", "start-behind-the-log", "-v", "--html", str(tmp_path / "pages")]) == 0
+    (page,) = (tmp_path / "pages").iterdir()
+    assert page.name == "start-behind-the-log.LogEpochsMonotone.html"
+    assert "The reference has the edit of start-behind-the-log" in page.read_text(encoding="utf-8")
     out = capsys.readouterr().out
     assert "+ if False:" in out
     assert "LogEpochsMonotone is violated after 1 step" in out
