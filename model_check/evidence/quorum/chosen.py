@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kraftcheck.checking.findings import known_findings
-from kraftcheck.checking.run import check
+from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.watch import Progress
 from kraftcheck.reference.protocol import PRESETS, Discovery, VoterChanges
 from kraftcheck.support.arguments import cores
@@ -144,17 +144,25 @@ def behaviours(source: Source, progress: Callable[[Progress], None] | None = Non
         name = trace.scenario.name if source.word == "-" else Path(source.word).name
         yield Chosen(name, () if trace.property is None else (trace.property,), trace)
         return
-    several = len(source.scenario.expect.violates) > 1
-    found = check(source.scenario, threads=cores(), keep_going=several, progress=progress)
+    if not (shown := shown_by(explored(source.scenario, progress))):
+        raise NothingViolated(
+            f"{source.scenario.name}: no property is violated there, so that there is no behaviour to "
+            "reproduce; give a trace file."
+        )
+    yield from shown
+
+
+def explored(chosen: Scenario, progress: Callable[[Progress], None] | None = None) -> CheckResult:
+    """The result of a scenario, with a counterexample of each property that it expects to be violated."""
+    return check(chosen, threads=cores(), keep_going=len(chosen.expect.violates) > 1, progress=progress)
+
+
+def shown_by(found: CheckResult) -> list[Chosen]:
+    """The behaviours that the counterexamples of a scenario show; one may violate several properties."""
     by_path: dict[tuple[int, ...], Chosen] = {}
     for trace in found.traces():
         assert trace.property is not None
         known = by_path.get(trace.path)
         violated = (*(() if known is None else known.violated), trace.property)
-        by_path[trace.path] = Chosen(source.scenario.name, violated, trace)
-    if not by_path:
-        raise NothingViolated(
-            f"{source.scenario.name}: no property is violated there, so that there is no behaviour to "
-            "reproduce; give a trace file."
-        )
-    yield from by_path.values()
+        by_path[trace.path] = Chosen(found.scenario.name, violated, trace)
+    return list(by_path.values())

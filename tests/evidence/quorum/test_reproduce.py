@@ -14,7 +14,9 @@ from kraftcheck.evidence.quorum.chosen import (
     WITHOUT_ADDRESSES,
     Source,
     behaviours,
+    explored,
     obstacle,
+    shown_by,
     sources,
 )
 from kraftcheck.evidence.quorum.replay import UNAWARE, behaviour, play, reproduce
@@ -23,18 +25,8 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.traces import Trace
 from tests.evidence.adapters.faulty_adapter import BROKEN_RULE, FaultyAdapter
+from tests.evidence.quorum.counterexamples import QUICK, TAKEN, is_recognised
 from tests.evidence.quorum.walks import quorum_of, random_walk
-
-#: Findings whose counterexamples are found at once. Between them: an initial leader, given states, a disk
-#: that is replaced, crashes between effects, with and without loss of power, and cycles.
-QUICK = (
-    "finding-wiped-leader",
-    "finding-single-voter-power-loss",
-    "finding-removal-before-flush",
-    "finding-restart-before-write-back",
-    "finding-leader-removal-timed-out",
-    "finding-removed-voter-acknowledges",
-)
 
 #: How the reasons begin why a behaviour cannot be taken for what the drive protocol has no place for.
 WITHOUT_STEP = (
@@ -49,12 +41,6 @@ def traces(name: str) -> list[Trace]:
     return [each.trace for each in behaviours(Source(name, scenario.find(name)))]
 
 
-def counterexamples() -> list[str]:
-    """The scenarios of replicas that are violated."""
-    found = [each for each in shipped().values() if each.expect.verdict == "violated"]
-    return [each.name for each in found if obstacle(each) is None and "ci" in each.tags]
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_a_finding_is_confirmed(name: str) -> None:
     for trace in traces(name):
@@ -63,9 +49,11 @@ def test_a_finding_is_confirmed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [each for each in counterexamples() if each not in QUICK])
-def test_every_counterexample_of_shipped_scenarios_is_confirmed(name: str) -> None:
-    for trace in traces(name):
+@pytest.mark.parametrize("name", TAKEN)
+def test_every_counterexample_of_shipped_scenarios_is_recognised_and_confirmed(name: str) -> None:
+    found = explored(scenario.find(name))
+    assert found.as_expected and is_recognised(found)
+    for _, _, trace in shown_by(found):
         result = reproduce(trace, quorum_of())
         if result.stopped is not None and result.stopped.reason.startswith(WITHOUT_STEP):
             pytest.skip(f"{name} NOT REPRODUCED: {result.stopped.reason}")
