@@ -36,7 +36,7 @@ def commands_in(page: Path) -> Iterator[str]:
                 yield line
     prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     for line in re.findall(r"`(kraftcheck [^`\n]+)`", prose):
-        names_only = re.fullmatch(r"kraftcheck \w+( show| replay)?", line)
+        names_only = re.fullmatch(r"kraftcheck (pipeline )?\w+( show| replay)?", line)
         yield f"{line} --help" if names_only else line
 
 

@@ -13,6 +13,7 @@ PIPELINES: dict[str, str] = {
     "explore": "explore scenarios on a cluster, with the answers of 'kraftcheck check'",
     "campaign": "run many explorations: scenarios, protocol variants, mutants, bounds and seeds",
     "vectors": "make conformance vectors from the reference, for implementations in any language",
+    "record": "record simulated clusters of an implementation, and compare them with the reference",
     "logs": "read and check the log files of many clusters",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from kraftcheck.evidence.adapters.session import words_of
 from kraftcheck.evidence.kafka import build
@@ -16,6 +17,26 @@ from kraftcheck.systems.kraft.switches import DEFAULT
 
 #: Seconds for an answer, and for one of a virtual machine, whose first takes long on a busy machine.
 TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
+
+
+class Implementation(NamedTuple):
+    """What is driven: the words of an adapter's command, or the Kafka at ``kafka`` with third-party ``jars``.
+    timeout: seconds for an answer.
+    """
+
+    timeout: float
+    words: tuple[str, ...] = ()
+    kafka: Path | None = None
+    jars: Path | None = None
+
+    def command(self, tell: Callable[[str], None] = lambda text: None) -> list[str]:
+        """The command that starts the adapter; on this machine Kafka is compiled first if needed.
+
+        Raises InputError.
+        """
+        if self.kafka is None:
+            return list(self.words)
+        return build.command(self.kafka, self.jars, tell)
 
 
 def add_implementation(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
@@ -44,13 +65,19 @@ def add_implementation(parser: argparse.ArgumentParser) -> argparse._MutuallyExc
     return implementation
 
 
-def command_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> list[str]:
-    """The words of the command that starts the adapter. Raises InputError."""
+def implementation_of(arguments: argparse.Namespace) -> Implementation:
+    """What the options say. Raises InputError."""
+    timeout = timeout_of(arguments)
     if arguments.kafka is not None:
-        return build.command(arguments.kafka, arguments.jars, tell)
+        return Implementation(timeout, kafka=arguments.kafka, jars=arguments.jars)
     if arguments.jars is not None:
         raise InputError("--jars: goes with --kafka and a source tree; leave it out.")
-    return words_of(arguments.adapter)
+    return Implementation(timeout, tuple(words_of(arguments.adapter)))
+
+
+def command_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> list[str]:
+    """The words of the command that starts the adapter. Raises InputError."""
+    return implementation_of(arguments).command(tell)
 
 
 def protocol_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> str:

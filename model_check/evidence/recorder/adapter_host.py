@@ -64,6 +64,14 @@ def require_whole(session: Session) -> None:
         raise InputError(f"{shown.name}: a recording needs effects in the order in which they happened.")
 
 
+class RefusedError(AdapterError):
+    """The implementation has no such process. reason: why, in the adapter's words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"cannot start a process: {reason}")
+        self.reason = self.what.partition(": ")[2]
+
+
 class AdapterHost:
     """The replica behind ``session`` as a process; arguments, attributes and methods as
     :class:`~kraftcheck.evidence.recorder.hosts.Hosted` describes them.
@@ -208,6 +216,8 @@ class AdapterHost:
         place = f"in a {asked['type']} at node {self._replica.id}"
         answer = self._session.exchange({**asked, "now": ORIGIN + now}, place)
         if answer.unsupported is not None:
+            if asked["type"] == "start":
+                raise RefusedError(answer.unsupported)
             raise AdapterError(f"cannot take a step: {answer.unsupported}").placed(place)
         try:
             self._take(answer, now)

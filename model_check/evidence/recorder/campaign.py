@@ -1,32 +1,22 @@
-"""A campaign: recordings of many seeds, side by side, each compared at once where that is wanted."""
+"""A campaign: its plan, and the recordings of many seeds in a folder, with what their comparison gave."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, as_completed
-from functools import cache
-from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import NamedTuple
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
-from kraftcheck.evidence.adapters.started import Adapters
-from kraftcheck.evidence.recorder.adapter_host import require_whole
+from kraftcheck.evidence.recorder.adapter_host import RefusedError
 from kraftcheck.evidence.recorder.profiles import schedule
+from kraftcheck.evidence.recorder.results import RESULTS, Results
 from kraftcheck.evidence.recorder.running import Compared, Recorder, compared
 from kraftcheck.evidence.recorder.schedule import Schedule, dumps
 from kraftcheck.evidence.recorder.writing import files_of, is_whole, write_files
-from kraftcheck.evidence.recordings.typed import typed
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.support import codec
-from kraftcheck.support.errors import InputError
-from kraftcheck.support.files import read_text, write_atomically
-from kraftcheck.support.parallel import processes
+from kraftcheck.support.files import write_atomically
 
-#: The file of a campaign that compares: the results so far.
-RESULTS, SCHEDULE = "compared.json", "schedule.json"
+#: The schedule of a recording, and the minimal one for the kind of its difference.
+SCHEDULE, MINIMAL = "schedule.json", "minimal.json"
 
 
 class Plan(Struct, frozen=True):
@@ -44,21 +34,30 @@ class Plan(Struct, frozen=True):
     compares: bool
     protocol: tuple[str, ...]
 
-    def schedules(self) -> dict[str, Schedule]:
-        """The schedules by the name of the recording."""
-        made = (
-            schedule(self.profiles[seed % len(self.profiles)], seed, self.seconds)
-            for seed in range(self.seed, self.seed + self.count)
-        )
-        return {f"run-{each.profile}-{each.seed}": each for each in made}
+    def _profile(self, seed: int) -> str:
+        return self.profiles[seed % len(self.profiles)]
+
+    def names(self) -> list[str]:
+        """The names of the recordings, in order."""
+        seeds = range(self.seed, self.seed + self.count)
+        return [f"run-{self._profile(seed)}-{seed}" for seed in seeds]
+
+    def schedule(self, name: str) -> Schedule:
+        """The schedule of the recording ``name``."""
+        seed = int(name.rpartition("-")[2])
+        return schedule(self._profile(seed), seed, self.seconds)
 
 
-class Made(NamedTuple):
-    """A recording: its files, unless it is not kept, and its comparison, if there is one."""
+class Made(Struct, frozen=True):
+    """A recording: its files, unless it is not kept, its comparison, if it has one, and its number of lines.
 
-    files: dict[str, bytes] | None
-    result: Compared | None
-    events: int
+    refused: why the implementation has no such cluster, so that there is no recording; else ``""``.
+    """
+
+    files: dict[str, bytes] | None = None
+    result: Compared | None = None
+    events: int = 0
+    refused: str = ""
 
 
 def make(recorder: Recorder, name: str, planned: Schedule, protocol: Protocol | None) -> Made:
@@ -66,7 +65,10 @@ def make(recorder: Recorder, name: str, planned: Schedule, protocol: Protocol | 
 
     Raises AdapterError.
     """
-    lines = recorder.record(planned)
+    try:
+        lines = recorder.record(planned)
+    except RefusedError as error:
+        return Made(refused=error.reason)
     result = None if protocol is None else compared(name, lines, protocol)
     if result is not None and not result.differs and result.whole:
         return Made(None, result, len(lines))
@@ -75,83 +77,44 @@ def make(recorder: Recorder, name: str, planned: Schedule, protocol: Protocol | 
 
 
 class Campaign:
-    """The recordings of ``plan`` in ``folder``. results: of recordings that were compared, by name.
+    """The recordings of ``plan`` in ``folder``.
 
     Raises InputError where the folder has the results of another plan.
     """
 
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.plan, self.folder = plan, folder
-        self.results: dict[str, Compared] = {}
-        self._file = folder / RESULTS
-        if plan.compares and self._file.is_file():
-            self._take_up()
-
-    def _take_up(self) -> None:
-        data = codec.parse(read_text(self._file, "the results of a campaign"), str(self._file))
-        if not isinstance(data, dict) or {name: data.get(name) for name in self._head()} != self._head():
-            raise InputError(
-                f"{self._file}: has the results of another adapter, protocol or length; choose another "
-                "folder."
-            )
-        found: dict[str, Compared] = typed(data.get("runs"), dict[str, Compared], str(self._file))
-        self.results = {
-            name: each for name, each in found.items() if not each.differs or is_whole(self.folder / name)
-        }
-
-    def _head(self) -> Mapping[str, object]:
-        plan = self.plan
         made_by = {"adapter": plan.adapter, "seconds": plan.seconds, "protocol": list(plan.protocol)}
-        return {"format": "kraftcheck-compared", "version": 1, **made_by}
+        self._results = Results(folder / RESULTS, made_by) if plan.compares else None
 
-    def left(self) -> dict[str, Schedule]:
-        """The schedules that are not recorded yet, by name."""
-        planned = self.plan.schedules()
-        if self.plan.compares:
-            return {name: each for name, each in planned.items() if name not in self.results}
-        return {name: each for name, each in planned.items() if not is_whole(self.folder / name)}
+    def _is_complete(self, name: str) -> bool:
+        if self._results is None:
+            return is_whole(self.folder / name)
+        result = self._results.by_run.get(name)
+        # One that differed and is gone is recorded again.
+        return result is not None and (not result.differs or is_whole(self.folder / name))
 
-    def ours(self) -> list[Compared]:
-        """The results of the plan's recordings, in order."""
-        return [self.results[name] for name in self.plan.schedules() if name in self.results]
+    def left(self) -> list[str]:
+        """The recordings that are not complete, in order."""
+        return [name for name in self.plan.names() if not self._is_complete(name)]
+
+    def results(self) -> list[Compared]:
+        """The results of the plan's complete recordings, in order."""
+        if self._results is None:
+            return []
+        return [self._results.by_run[name] for name in self.plan.names() if self._is_complete(name)]
 
     def keep(self, name: str, made: Made) -> None:
         """Write what ``made`` has; a campaign that is interrupted has it then."""
         if made.files is not None and not is_whole(self.folder / name):
             write_files(self.folder / name, made.files)
-        if made.result is not None:
-            self.results[name] = made.result
-            runs = {each: to_builtins(result) for each, result in self.results.items()}
-            text = json.dumps({**self._head(), "runs": runs}, indent=1) + "\n"
-            write_atomically(self._file, text, create_folder=True)
+        if made.result is not None and self._results is not None:
+            self._results.add(made.result)
 
+    def minimal(self, run: str) -> Path:
+        """The file of the minimal schedule for the first difference of the recording ``run``."""
+        return self.folder / run / MINIMAL
 
-@cache
-def _recorder(command: tuple[str, ...], timeout: float) -> Recorder:
-    """The recorder of this process, whose adapters end with it."""
-    adapters = Adapters(command, timeout, require_whole)
-    Finalize(None, adapters.end, exitpriority=1)
-    return Recorder(adapters)
-
-
-def _make(
-    command: tuple[str, ...], timeout: float, name: str, planned: Schedule, protocol: Protocol | None
-) -> tuple[str, Made]:
-    return name, make(_recorder(command, timeout), name, planned, protocol)
-
-
-def side_by_side(
-    command: Sequence[str],
-    timeout: float,
-    planned: Mapping[str, Schedule],
-    protocol: Protocol | None,
-    jobs: int,
-) -> Iterator[tuple[str, Made]]:
-    """Record ``planned`` in ``jobs`` processes, each with adapters of its own, as they come."""
-    with processes(min(jobs, len(planned))) as pool:
-        waiting: Sequence[Future[tuple[str, Made]]] = [
-            pool.submit(_make, tuple(command), timeout, name, each, protocol)
-            for name, each in planned.items()
-        ]
-        for future in as_completed(waiting):
-            yield future.result()
+    def keep_minimal(self, run: str, smallest: Schedule) -> None:
+        """Write a minimal schedule."""
+        write_atomically(self.minimal(run), dumps(smallest))

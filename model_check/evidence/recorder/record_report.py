@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from kraftcheck.evidence.recorder.campaign import Plan
+from kraftcheck.evidence.recorder.campaign import Made, Plan
 from kraftcheck.evidence.recorder.running import Compared
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -20,7 +20,8 @@ from kraftcheck.support.printable import printable
 @dataclass(slots=True)
 class Summary:
     """What a campaign has done. made, events: recordings made in this run of the command, and their lines.
-    results: of all recordings of the plan that were compared. minimal: a minimal schedule of each kind.
+    refused: how many clusters the implementation has not, by reason. results: of all recordings of the plan
+    that were compared. minimal: a minimal schedule of each kind.
     """
 
     plan: Plan
@@ -28,8 +29,16 @@ class Summary:
     made: int = 0
     events: int = 0
     seconds: float = 0.0
+    refused: Counter[str] = field(default_factory=Counter)
     results: list[Compared] = field(default_factory=list)
     minimal: dict[str, Path] = field(default_factory=dict)
+
+    def count(self, made: Made) -> None:
+        """Add a recording, or one that cannot be made."""
+        if made.refused:
+            self.refused[made.refused] += 1
+        else:
+            self.made, self.events = self.made + 1, self.events + made.events
 
     def kinds(self) -> dict[str, list[Compared]]:
         """The recordings that differ, by the kind of their first difference; the most frequent kind first."""
@@ -66,6 +75,7 @@ def as_json(summary: Summary) -> Json:
         "made": summary.made,
         "events": summary.events,
         "elapsed": round(summary.seconds, 3),
+        "refused": dict(sorted(summary.refused.items())),
         "runs": [
             {name: value for name, value in to_builtins(result).items() if name != "rules"}
             for result in summary.results
@@ -96,6 +106,8 @@ def _lines(summary: Summary, width: int) -> Iterator[str]:
         f"{speed}; {summary.folder}",
         width,
     )
+    for reason, count in sorted(summary.refused.items()):
+        yield from textwrap.wrap(f"{count:,} left out: {reason}", width)
     if not plan.compares:
         return
     differ = sum(map(len, kinds.values()))

@@ -11,17 +11,22 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from kraftcheck.cli.commands import record as command
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
-from kraftcheck.evidence.recorder.campaign import RESULTS, Made
+from kraftcheck.evidence.recorder import workers
+from kraftcheck.evidence.recorder.campaign import Made
+from kraftcheck.evidence.recorder.results import RESULTS, Results
 from kraftcheck.evidence.recorder.running import Compared
 from kraftcheck.evidence.recorder.schedule import Schedule, dumps
 from kraftcheck.evidence.recorder.writing import files_of, is_whole
+from kraftcheck.support.errors import InputError
 from tests.evidence.adapters.in_process import InProcess
+from tests.evidence.recorder.short_campaign import record
 from tests.evidence.recorder.test_recorder import SMALL
 from tests.house.test_outputs import valid
 
@@ -33,6 +38,10 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+#: What an adapter says of a process that makes itself a voter, where its release knows none.
+REFUSED = "no process of this release makes itself a voter"
+
+
 def recorded(
     monkeypatch: pytest.MonkeyPatch, interrupted_at: int = 99, differs: Callable[[str], bool] = lambda _: True
 ) -> list[str]:
@@ -42,6 +51,8 @@ def recorded(
     def make(recorder: object, name: str, planned: Schedule, protocol: object) -> Made:
         if len(made) == interrupted_at:
             raise KeyboardInterrupt
+        if planned.cluster.auto_join:
+            return Made(refused=REFUSED)
         made.append(name)
         if protocol is None:
             return Made(files_of(name, [{"seq": 0}]), None, 1)
@@ -49,7 +60,7 @@ def recorded(
             return Made(None, Compared(name, 1, rules={"VOTE-1": 2}), 1)
         return Made(files_of(name, [{"seq": 0}]), Compared(name, 1, kind="recv: leo", seq=0, time=5), 1)
 
-    monkeypatch.setattr(command, "make", make)
+    monkeypatch.setattr(workers, "make", make)
     return made
 
 
@@ -96,6 +107,99 @@ def test_results_of_another_plan_are_not_taken_up(
     assert run("-o", tmp_path, "--compare") == 0
     assert run("-o", tmp_path, "--compare", "--seconds", "20") == 2
     assert f"{tmp_path / RESULTS}: has the results of another" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("compares", [[], ["--compare", "--shrink", "0"]])
+def test_a_cluster_that_the_implementation_has_not_is_left_out_with_a_notice(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    compares: list[str],
+) -> None:
+    made = recorded(monkeypatch, differs=lambda _: False)
+    both = ["--profile", "auto-join", "--profile", "steady", "--count", "4", "-o", tmp_path, *compares]
+    for new in (2, 0):
+        assert run(*both) == 0
+        assert f"2 left out: {REFUSED}" in capsys.readouterr().out
+        assert len(made) == new
+        made.clear()
+    assert run(*both, "--json") == 0
+    assert valid(capsys.readouterr().out, "record")["refused"] == {REFUSED: 2}
+
+
+def test_a_campaign_of_nothing_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded(monkeypatch)
+    assert run("--profile", "auto-join", "--count", "2", "-o", tmp_path) == 2
+    assert f"reference: nothing can be recorded: {REFUSED}; choose" in capsys.readouterr().err
+
+
+def test_a_line_that_was_not_written_to_its_end_is_removed(tmp_path: Path) -> None:
+    path, made_by = tmp_path / RESULTS, {"adapter": "some"}
+    results = Results(path, made_by)
+    for run in ("a", "b"):
+        results.add(Compared(run, 1, kind="k", rules={"VOTE-1": 2}))
+    whole = path.read_text()
+    path.write_text(whole + whole.splitlines()[-1][:40])
+    again = Results(path, made_by)
+    assert again.by_run == results.by_run and path.read_text() == whole
+    again.add(Compared("b", 5))
+    assert Results(path, made_by).by_run["b"].events == 5
+
+
+@pytest.mark.parametrize(("line", "wrong"), [("{}", "field 'run' is missing"), ("{", "line 2: not")])
+def test_damaged_results_are_one_sentence(tmp_path: Path, line: str, wrong: str) -> None:
+    path = tmp_path / RESULTS
+    Results(path, {}).add(Compared("a", 1))
+    path.write_text(f"{path.read_text().splitlines()[0]}\n{line}\n")
+    with pytest.raises(InputError, match=wrong) as caught:
+        Results(path, {})
+    assert f"{path}, line 2" in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_campaign_that_is_killed_gives_the_same_answer_when_it_is_taken_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def campaign(folder: str) -> list[str]:
+        profiles = ["--profile", "steady", "--profile", "upgrade", "--count", "4"]
+        return [*profiles, "--compare", "--shrink", "0", "--json", "-o", str(tmp_path / folder)]
+
+    def answer(folder: str) -> dict[str, Any]:
+        assert record(*campaign(folder)) == 1
+        data = valid(capsys.readouterr().out.replace(str(tmp_path / folder), "FOLDER"), "record")
+        return {name: value for name, value in data.items() if name not in ("made", "events", "elapsed")}
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.evidence.recorder.short_campaign", *campaign("killed")],
+        stderr=subprocess.DEVNULL,
+    )
+    results, end = tmp_path / "killed" / RESULTS, time.monotonic() + 240
+    while process.poll() is None and time.monotonic() < end:
+        if results.is_file() and results.read_bytes().count(b"\n") > 2:
+            process.kill()
+        time.sleep(0.01)
+    assert process.wait() == -signal.SIGKILL
+    found = {each.run for each in map(parsed, results.read_text().splitlines()[1:])}
+    assert 2 <= len(found) < 4
+    expected = answer("whole")
+    assert answer("killed") == expected
+    assert len(expected["kinds"]) == 1 and len(expected["kinds"][0]["runs"]) == 2
+    assert files_in(tmp_path / "killed") == files_in(tmp_path / "whole")
+
+
+def parsed(line: str) -> Compared:
+    return msgspec.json.decode(line, type=Compared)
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """The content of each file below ``folder``, but for the order of lines."""
+    return {
+        str(path.relative_to(folder)): b"\n".join(sorted(path.read_bytes().splitlines()))
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.slow
