@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from msgspec.structs import asdict
@@ -134,8 +135,13 @@ def _fields(value: Frozen, names: Names) -> dict[str, Json]:
         if isinstance(part, Message):
             shown |= {"api": api_of(part), "data": _message(part)}
         else:
-            shown[renamed.get(name) or re.sub("_(.)", lambda found: found[1].upper(), name)] = _written(part)
+            shown[renamed.get(name) or _camel(name)] = _written(part)
     return shown
+
+
+@cache
+def _camel(name: str) -> str:
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
 
 
 def _written(value: Any) -> Json:
