@@ -377,6 +377,9 @@ RELEASES = {
     "kafka-trunk": KAFKA_TRUNK,
 }
 
+#: The presets of Kafka.
+OF_KAFKA = ("kafka", *RELEASES)
+
 #: The presets of the documents.
 DOCUMENTS = {"kip996": KIP996, "kip853": KIP853, "kip595": KIP595}
 

@@ -19,6 +19,7 @@ from kraftcheck.checking.findings import Known, known_findings, recognised
 from kraftcheck.checking.run import check
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import Progress
+from kraftcheck.reference.protocol import OF_KAFKA
 from kraftcheck.spec import RELEASES
 from kraftcheck.support.arguments import cores
 from kraftcheck.support.errors import InputError
@@ -85,7 +86,7 @@ def scenarios() -> dict[str, Known]:
         name: known
         for known in known_findings()
         for name in known.scenarios
-        if isinstance(scenario := find(name), KRaftScenario) and scenario.protocol.preset == "kafka"
+        if isinstance(scenario := find(name), KRaftScenario) and scenario.protocol.preset in OF_KAFKA
     }
 
 

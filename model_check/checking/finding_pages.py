@@ -26,9 +26,9 @@ from kraftcheck.systems.scenario import Scenario, shipped
 Severity = Literal["critical", "major", "minor", "document"]
 Evidence = Literal["reproduced", "read", "document"]
 
-#: What each class of evidence says.
+#: What each class of evidence says; ``{}``: the newest release that has the finding.
 EVIDENCE: Final[dict[Evidence, str]] = {
-    "reproduced": "reproduced: replicas of Kafka 4.3.1 take every step of the counterexample",
+    "reproduced": "reproduced: replicas of Kafka {} take every step of the counterexample",
     "read": "model, and read in the source of Kafka",
     "document": "model of the document",
 }
@@ -68,6 +68,11 @@ class Page(BaseModel):
         return tuple(shipped()[name] for known in self.known for name in known.scenarios)
 
     @property
+    def driven(self) -> str:
+        """The release of Kafka whose replicas take the counterexample, if any do."""
+        return "4.3.1" if "4.3" in self.releases else next(reversed(self.releases), "")
+
+    @property
     def affected(self) -> str:
         """The affected releases in words."""
         if not self.releases:
@@ -75,7 +80,8 @@ class Page(BaseModel):
         first, last = self.releases[0], self.releases[-1]
         whole = RELEASES[RELEASES.index(first) : RELEASES.index(last) + 1] == self.releases
         words = f"{first} to {last}" if whole and first != last else ", ".join(self.releases)
-        return words if len(self.releases) > 1 else f"{words} (others were not read)"
+        compared = any(scenario.name in by_release.scenarios() for scenario in self.scenarios)
+        return words if compared or len(self.releases) > 1 else f"{words} (others were not read)"
 
 
 @cache
@@ -97,7 +103,7 @@ def _rows(page: Page) -> Iterator[tuple[str, str]]:
     yield "Affected releases of Kafka", page.affected
     yield "Severity", f"{page.severity}: {page.lost}"
     yield "Violates", ", ".join(violated)
-    yield "Evidence", EVIDENCE[page.evidence]
+    yield "Evidence", EVIDENCE[page.evidence].format(page.driven)
     if page.recorded:
         yield "In a recorded run", page.recorded
     yield "See it", "<br>".join(f"`kraftcheck check -v {name}`" for name in names)

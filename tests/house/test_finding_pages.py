@@ -42,6 +42,13 @@ def test_the_list_is_up_to_date() -> None:
         with_list("# Findings\n")
 
 
+def test_the_readme_counts_the_faults_of_kafka() -> None:
+    of_kafka = [page.releases for page in pages() if page.releases]
+    newest = sum("4.3" in releases for releases in of_kafka)
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"It found {len(of_kafka)} faults in Apache Kafka, {newest} of them in 4.3.1:" in text
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_a_page_has_its_head_and_its_sections(page: Page) -> None:
     text = text_of(page)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from kraftcheck.checking.findings import known_findings
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.watch import Progress
-from kraftcheck.reference.protocol import PRESETS, Discovery, VoterChanges
+from kraftcheck.reference.protocol import OF_KAFKA, PRESETS, Discovery, VoterChanges
 from kraftcheck.support.arguments import cores
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_standard_input
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
-from kraftcheck.systems.kraft.switches import DEFAULT, SWITCHES
+from kraftcheck.systems.kraft.switches import SWITCHES
 from kraftcheck.systems.other_protocol import under
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, json_form
@@ -72,14 +72,14 @@ def sources(words: Sequence[str], preset: str | None = None) -> tuple[list[Sourc
 
 
 def of_release(chosen: Sequence[Source], preset: str) -> list[Source]:
-    """``chosen`` for replicas of a release of Kafka, whose preset is ``preset``: scenarios of ``kafka`` under
-    that one, with the switches that they set; all others as they are.
+    """``chosen`` for replicas of a release of Kafka, whose preset is ``preset``: scenarios of a preset of
+    Kafka under that one, with the switches that they set; all others as they are.
     """
     found: list[Source] = []
     for source in chosen:
         scenario = source.scenario
         own = None if not isinstance(scenario, KRaftScenario) else scenario.protocol.preset
-        other = own == DEFAULT and PRESETS[preset] != PRESETS[DEFAULT]
+        other = own in OF_KAFKA and PRESETS[preset] != PRESETS[own]
         found.append(source._replace(scenario=under(scenario, preset)) if scenario and other else source)
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kraftcheck.reference import events
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import DescribeQuorumRequest
-from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.protocol import ObserverAfterFetchTimeout, Protocol
 from kraftcheck.reference.replica import (
     Candidate,
     Follower,
@@ -64,7 +64,7 @@ def offers(
         expired = events.FetchWaitExpired(parked.source, parked.correlation)
         who = "nobody waits" if parked.correlation == NOBODY_WAITS else f"of {parked.source}"
         yield Offer("fetch wait over", who, expired)
-    yield from _discoveries(wiring, replica)
+    yield from _discoveries(wiring, protocol, replica, timers)
     yield from _inputs(wiring, replica)
 
 
@@ -106,11 +106,15 @@ def _is_fed(wiring: Wiring, replica: Replica) -> bool:
     return (here, leader) not in wiring.cut and (leader, here) not in wiring.cut
 
 
-def _discoveries(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
+def _discoveries(
+    wiring: Wiring, protocol: Protocol, replica: Replica, timers: Timers | None
+) -> Iterator[Offer]:
     if not wiring.choice.discovery or any(connection.awaiting for connection in replica.connections):
         return
-    role = replica.role
-    lost = isinstance(role, Unattached) or (isinstance(role, Follower) and bool(replica.connections))
+    follows = isinstance(replica.role, Follower)
+    lost = isinstance(replica.role, Unattached) or (follows and bool(replica.connections))
+    if timers is not None and follows and not replica.is_voter and events.Timer.FETCH in timers.expired:
+        lost |= protocol.observer_after_fetch_timeout is ObserverAfterFetchTimeout.BOOTSTRAP_ONLY
     busy = {connection.node for connection in replica.connections}
     for server in (wiring.servers or replica.voters.ids) if lost else ():
         if server != replica.id and server not in busy:

@@ -104,12 +104,15 @@ def test_scenarios_are_taken_under_the_preset_of_the_kafka(
     )
 
 
-def test_scenarios_of_other_presets_stay() -> None:
+def test_scenarios_of_kafka_are_taken_under_the_preset_of_its_release() -> None:
     (kafka,), _ = sources(["finding-wiped-leader"])
     assert of_release([kafka], "kafka-4.3") == of_release([kafka], "kafka-4.4") == [kafka]
     (older,) = of_release([kafka], "kafka-4.1")
     assert older.scenario is not None and older.scenario.asked_preset == "kafka-4.1"
-    (document,), _ = sources(["mutants-vote-until-leader"])
+    (former,), _ = sources(["only-voter-restarts"])
+    (newer,) = of_release([former], "kafka-4.4")
+    assert newer.scenario is not None and newer.scenario.asked_preset == "kafka-4.4"
+    (document,), _ = sources(["kip-996-as-written"])
     assert of_release([document], "kafka-4.1") == [document]
 
 
