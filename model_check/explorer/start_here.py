@@ -33,8 +33,8 @@ class Beginning:
 def scenario_here(ground: Ground, path: Path) -> Beginning:
     """The scenario that begins at the end of ``path``, with the budgets that are left.
 
-    Messages in flight and the past that properties read are left out; the notes say so. Raises InputError
-    where a scenario cannot give the state of a replica.
+    Goals, messages in flight and the past that properties read are left out; the notes say so. Raises
+    InputError where a scenario cannot give the state of a replica.
     """
     if not path:
         return Beginning(ground.scenario, ())
@@ -50,6 +50,9 @@ def scenario_here(ground: Ground, path: Path) -> Beginning:
         "name": _name(ground.scenario.name),
         "replicas": replicas,
         "budgets": {name.replace("_", "-"): count for name, count in left},
+        "check": {
+            key: value for key, value in cast(dict[str, Any], data.get("check", {})).items() if key != "goals"
+        },
         "expect": {"verdict": "holds"},
     }
     try:
@@ -88,7 +91,7 @@ def _require_same(ground: Ground, state: GlobalState, chosen: Scenario) -> None:
 
 def _notes(ground: Ground, path: Path, state: GlobalState) -> Iterator[str]:
     yield f"The state of {ground.scenario.name} after the path {path_text(path)}."
-    yield "Left out: the past that properties read (earlier votes, leaders and commits)."
+    yield "Left out: the goals, and the past that properties read (earlier votes, leaders and commits)."
     for message in state.messages:
         each = cast(Any, message)
         yield f"Left out, as if it never arrived: {each.source} to {each.destination}: {label(each)}"

@@ -89,6 +89,7 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = MAX_CONNECTIONS
     answer: Answer
 
     def __init__(self, port: int) -> None:
