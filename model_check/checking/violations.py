@@ -22,7 +22,7 @@ from kraftcheck.systems.kind import Judged
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Eventually, Scenario
 from kraftcheck.traces import build
-from kraftcheck.traces.view import path_text
+from kraftcheck.traces.paths import path_text
 
 Data = dict[str, Any]
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "rules": "query the rule catalogue",
     "step": "query what a replica does on one event, and by which rules",
     "trace": "show or replay a trace file",
+    "explore": "step through a scenario, a trace or a state in a browser",
     "graph": "export the state graph of a small scenario",
     "mutate": "remove one guard of the reference at a time and see whether the checker notices",
     "impact": "find the checks that a rule, a function or a change affects, and run them",

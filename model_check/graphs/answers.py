@@ -12,7 +12,7 @@ from kraftcheck.graphs.projection import Condition, Projection, seen
 from kraftcheck.graphs.queries import Queries, StatePath, initial, where
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import build as build_trace
-from kraftcheck.traces.view import path_text
+from kraftcheck.traces.paths import path_text
 
 #: How many values of a field are shown.
 MOST_SEEN = 8

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from kraftcheck.engine.fairness import Lasso, Withheld
 from kraftcheck.engine.system import GlobalState, Outcome, PathStep, System, Violation
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.hindrance import Hindrance
 from kraftcheck.systems.switches import Switches
 
 if TYPE_CHECKING:
@@ -242,7 +243,8 @@ class Kind(ABC):
 
     ``name`` is the name of the table that only its scenarios have; ``scenario``: the class of these.
     ``values`` are the classes of its scenarios, systems, local states, messages, histories and effects.
-    ``faults``: the budgets whose units are faults, and not events of operators, clients or clocks.
+    ``faults``: the budgets whose units are faults, and not events of operators, clients or clocks; ``waits``:
+    the kinds of actions by which a wait ends, such as a timer.
     ``fields``: the fields of local states that graphs can show, with "-" for blanks; ``projection``: those on
     which graphs are projected by default. ``asking``: the functions by which its steps ask the reference.
 
@@ -256,6 +258,7 @@ class Kind(ABC):
     scenario: ClassVar[type[Any]]
     values: ClassVar[tuple[type, ...]]
     faults: ClassVar[frozenset[str]]
+    waits: ClassVar[frozenset[str]]
     fields: ClassVar[tuple[str, ...]]
     projection: ClassVar[tuple[str, ...]]
     asking: ClassVar[tuple[Callable[..., Any], ...]]
@@ -313,6 +316,12 @@ class Kind(ABC):
     def undelivered(self, system: Any, place: Place, runs: Sequence[Run]) -> tuple[Any, ...]:
         """The messages that ``runs`` sent into cut links."""
         return ()
+
+    def hindrances(self, system: Any, component: int, local: Any) -> Iterator[Hindrance]:
+        """The events without a message that scenarios can have and that cannot happen to a component in this
+        local state, whatever the budgets.
+        """
+        yield from ()
 
     def bounds(self, scenario: Any) -> list[tuple[str, str]]:
         """Tables and keys of the bounds of a scenario, without its budgets and its network's capacity."""

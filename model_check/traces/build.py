@@ -124,11 +124,16 @@ def walk_again(system: ModelSystem, trace: Trace) -> Walk:
     return walked
 
 
-def trace_of(walked: Walk, scenario: Scenario, violated: str | None = None) -> Trace:
-    """The trace of a walk; ``violated`` says which property it is about if it violates several."""
+def trace_of(
+    walked: Walk, scenario: Scenario, violated: str | None = None, known: tuple[TraceStep, ...] = ()
+) -> Trace:
+    """The trace of a walk; ``violated`` says which property it is about if it violates several. ``known``:
+    the first steps of the trace, where they have been made before.
+    """
     system = walked.system
     start = walked.taken[0].before if walked.taken else walked.state
-    steps = tuple(step_of(system, taken, number) for number, taken in enumerate(walked.taken, 1))
+    new = walked.taken[len(known) :]
+    steps = (*known, *(step_of(system, taken, number) for number, taken in enumerate(new, len(known) + 1)))
     finding = None
     if walked.violated:
         name = violated or walked.violated[0]

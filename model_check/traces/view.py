@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from kraftcheck import spec
 from kraftcheck.systems.kind import INITIAL_PREFIX, Flying, Place, called
@@ -17,6 +18,7 @@ from kraftcheck.systems.kinds import KINDS, kind_of
 from kraftcheck.systems.other_protocol import under
 from kraftcheck.systems.scenario import Scenario, find, shipped_files
 from kraftcheck.traces.model import Change, Run, Trace, TraceStep
+from kraftcheck.traces.paths import path_text
 from kraftcheck.traces.words import label
 
 
@@ -93,7 +95,8 @@ def view_of(trace: Trace, *, verbose: bool = False) -> View:
             for each in trace.in_flight
         ),
         steps=tuple(
-            _step(trace, step, before, verbose) for step, before in zip(trace.steps, budgets, strict=False)
+            step_view(trace, step, before, verbose=verbose)
+            for step, before in zip(trace.steps, budgets, strict=False)
         ),
         violated=violated,
         statement=statement,
@@ -138,11 +141,6 @@ def _word(scenario: Scenario, name: str, is_shipped: bool) -> str:
     return name if is_shipped else shlex.quote(file if file.endswith(".toml") else f"{name}.toml")
 
 
-def path_text(path: Iterable[int]) -> str:
-    """A path as ``--path`` takes it: ``0,3,1``, or ``none``."""
-    return ",".join(map(str, path)) or "none"
-
-
 def _statement(trace: Trace) -> tuple[str | None, str]:
     """The violated property with its id, and its statement, from the catalogue."""
     if trace.finding is None:
@@ -158,12 +156,17 @@ def _statement(trace: Trace) -> tuple[str | None, str]:
 # Steps.
 
 
-def _step(trace: Trace, step: TraceStep, before: tuple[tuple[str, int], ...], verbose: bool) -> StepView:
+def step_view(
+    trace: Trace, step: TraceStep, before: tuple[tuple[str, int], ...], *, verbose: bool = False
+) -> StepView:
+    """The view of ``step``, before which the environment had these budgets; ``verbose`` as in
+    :func:`view_of`.
+    """
     changed = {place: _changes(step, place, verbose) for place in trace.replicas}
     return StepView(
         number=step.number,
         actor=step.replica,
-        head=_head(step),
+        head=head_of(step),
         begins_cycle=trace.loop == step.number - 1,
         own=tuple(_own_lines(step, changed.get(step.replica, ()), verbose)),
         changed=tuple((place, changes) for place, changes in changed.items() if changes),
@@ -171,7 +174,22 @@ def _step(trace: Trace, step: TraceStep, before: tuple[tuple[str, int], ...], ve
     )
 
 
-def _head(step: TraceStep) -> str:
+class Happening(Protocol):
+    """What a step is, apart from what comes of it; see :class:`~kraftcheck.traces.model.TraceStep`."""
+
+    @property
+    def replica(self) -> Place: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def message(self) -> Flying | None: ...
+    @property
+    def duplicate(self) -> bool: ...
+
+
+def head_of(step: Happening) -> str:
     """The event, as seen from the replica to which it happens."""
     detail = re.search(r"\((.*)\)$", step.action)
     if step.kind == "act":
@@ -262,7 +280,12 @@ def moments_of(step: TraceStep) -> Iterator[str]:
     each: ``replica 3: role: Candidate → Leader``.
     """
     for place, node in step.nodes:
-        changed = {change.field: change for change in step.changes if change.replica == place}
-        told = [describe(changed[field]) for field in kind_of(node).words.telling if field in changed]
-        if told:
-            yield f"{called(place)}: {', '.join(told)}"
+        yield from moments(place, node, (change for change in step.changes if change.replica == place))
+
+
+def moments(place: Place, node: Any, changes: Iterable[Change]) -> Iterator[str]:
+    """The same of one component, which is now ``node``, if there is something to tell."""
+    changed = {change.field: change for change in changes}
+    told = [describe(changed[field]) for field in kind_of(node).words.telling if field in changed]
+    if told:
+        yield f"{called(place)}: {', '.join(told)}"

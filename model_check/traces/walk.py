@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 from kraftcheck.engine.steps import Step, broken_invariants, initial_states, steps
@@ -44,6 +45,12 @@ class Walk:
         if self._options is None:
             self._options = list(steps(self.system, self.state))
         return self._options
+
+    def branch(self) -> Walk:
+        """A walk that has taken the same steps and goes on by itself."""
+        other = copy.copy(self)
+        other.taken = [*self.taken]
+        return other
 
     def take(self, option: int) -> Taken:
         """Take the step with index ``option``. Raises TraceError where there is none within the bounds."""

@@ -21,7 +21,7 @@ from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.other_protocol import add_protocol, under
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import build, files, json_form, terminal
-from kraftcheck.traces.view import path_text
+from kraftcheck.traces.paths import path_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -22,9 +21,8 @@ from kraftcheck.systems.other_protocol import add_protocol, under
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, TraceError, build, itf, json_form, markdown, mermaid, program, terminal
 from kraftcheck.traces.page import page_of
+from kraftcheck.traces.paths import path_argument
 from kraftcheck.traces.replay import Difference, replay
-
-MAX_PATH = 10_000
 
 EPILOG = """\
 A trace file comes from 'kraftcheck check --traces DIR'. A behaviour needs no
@@ -46,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument(
         "file", metavar="FILE|SCENARIO", help="a trace file ('-': standard input), or with --path a scenario"
     )
-    show.add_argument("--path", type=_path, help="the options taken, for example 0,3,1 ('none': no step)")
+    show.add_argument(
+        "--path", type=path_argument, help="the options taken, for example 0,3,1 ('none': no step)"
+    )
     add_protocol(show)
     flag(show, "--initial-prefix", says="the path is one of the run that leads to replicas.initial-leader")
     form = show.add_mutually_exclusive_group()
@@ -154,11 +154,3 @@ def _walk(chosen: Scenario, word: str, path: tuple[int, ...], *, of_initial_pref
         return build(kind_of(chosen).build(chosen, word), chosen, path)
     except TraceError as error:
         raise InputError(f"--path: {error}; leave out the path from there on.") from None
-
-
-def _path(text: str) -> tuple[int, ...]:
-    if text in ("", "none"):
-        return ()
-    if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text, re.ASCII) or text.count(",") >= MAX_PATH:
-        raise argparse.ArgumentTypeError("expected numbers separated by commas, for example 0,3,1")
-    return tuple(map(int, text.split(",")))

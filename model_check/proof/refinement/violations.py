@@ -20,7 +20,7 @@ from kraftcheck.proof.structures import Fact, Structure
 from kraftcheck.proof.vocabulary import Role
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.traces.build import walk
-from kraftcheck.traces.view import path_text
+from kraftcheck.traces.paths import path_text
 
 
 def lines_of_lack(work: Work, lack: Lack) -> Iterator[tuple[str, list[str]]]:

@@ -11,6 +11,7 @@ from kraftcheck.reference.brokers.events import BrokerEvent, ControllerEvent
 from kraftcheck.reference.config import Problem
 from kraftcheck.systems.brokers import coverage, explain, words
 from kraftcheck.systems.brokers.build import build
+from kraftcheck.systems.brokers.hindrances import hindrances
 from kraftcheck.systems.brokers.history import History
 from kraftcheck.systems.brokers.network import InFlight
 from kraftcheck.systems.brokers.places import Control, Machine, Time
@@ -34,6 +35,7 @@ class Brokers(Kind):
         *get_args(ControllerEffect), *get_args(BrokerEffect),
     )  # fmt: skip
     faults = frozenset({"request_timeouts", "failovers", "crashes", "cuts", "duplicates"})
+    waits = frozenset({"tick", "timeout", "heartbeat", "contact lost", "register", "request timed out"})
     fields = words.FIELDS
     projection = ("role", "fenced", "link", "brokers", "registrations", "partition")
     asking = (Wiring.ask,)
@@ -64,6 +66,7 @@ class Brokers(Kind):
     explain = staticmethod(explain.explain)
     guards = staticmethod(guards_of_brokers)
     covered = staticmethod(coverage.covered)
+    hindrances = staticmethod(hindrances)
 
     def runs(self, step: Step, local: Control | Machine | Time) -> tuple[Run, ...]:
         done = step.execution

@@ -95,22 +95,29 @@ def requests(
     assert isinstance(leader.role, Leader)
     if not listed:
         wanted = steps
-    elif _is_busy(leader):
+    elif why_busy(leader):
         wanted = ()
     else:
-        wanted = tuple(step for step in steps if not _is_done(step, leader))[:1]
+        wanted = tuple(step for step in steps if not is_done(step, leader))[:1]
     for step in wanted:
         yield step, _event(step, leader, steps.index(step))
 
 
-def _is_busy(leader: Replica) -> bool:
-    """Whether the leader would refuse any change for the time being, so that a request changes nothing."""
+def why_busy(leader: Replica) -> str:
+    """Why the leader would refuse any change for the time being, so that a request changes nothing; empty if
+    it would not.
+    """
     assert isinstance(leader.role, Leader)
     committed = -1 if leader.high_watermark is None else leader.high_watermark
-    return leader.role.change is not None or leader.voters_offset >= committed or committed < 0
+    if leader.role.change is not None:
+        return "another change of the voter set is under way"
+    if committed < 0:
+        return "the leader knows no high watermark"
+    return "the newest voter set is not committed" if leader.voters_offset >= committed else ""
 
 
-def _is_done(step: AdminStep, leader: Replica) -> bool:
+def is_done(step: AdminStep, leader: Replica) -> bool:
+    """Whether the voter set of ``leader`` shows ``step`` as done."""
     if step.key is None:
         return leader.kraft_version == _level(step)
     return (step.key in membership.own_voters(leader).keys) == (step.verb == "add")

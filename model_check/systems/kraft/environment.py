@@ -35,7 +35,7 @@ class Offer:
 
 
 #: The names of the admin client's requests.
-_NAMES = {
+ADMIN_NAMES = {
     "add": "add voter",
     "remove": "remove voter",
     "upgrade": "upgrade kraft.version",
@@ -50,7 +50,7 @@ def offers(
     """The events that may happen to ``replica`` now, in a fixed order; ``timers`` are those of its process,
     where they expire only if they were armed.
     """
-    running = _possible_timers(replica) if timers is None else timers.running
+    running = possible_timers(replica) if timers is None else timers.running
     for timer in _expiring(wiring, protocol, replica, running):
         yield Offer("timer", timer.value, events.Poll((timer,)), wiring.price("timers") or ())
     for connection in replica.connections:
@@ -81,7 +81,7 @@ def _expiring(
             yield timer
 
 
-def _possible_timers(replica: Replica) -> tuple[events.Timer, ...]:
+def possible_timers(replica: Replica) -> tuple[events.Timer, ...]:
     """The timers that may run in the role of ``replica``."""
     role = replica.role
     if isinstance(role, Leader):
@@ -132,17 +132,17 @@ def _inputs(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
         if (costs := wiring.price("admin")) is not None and asked_here:
             listed = wiring.admin.order == "listed"
             for step, asked in administration.requests(wiring.steps, listed, replica):
-                yield Offer(_NAMES[step.verb], str(step), asked, costs)
+                yield Offer(ADMIN_NAMES[step.verb], str(step), asked, costs)
     if wiring.admin.describes:
         yield Offer("describe quorum", "", events.RequestReceived(CLIENT, DescribeQuorumRequest()))
         other = DescribeQuorumRequest("other-0")
         yield Offer("describe quorum", "of another partition", events.RequestReceived(CLIENT, other))
-    yield from _snapshots(wiring, replica)
+    yield from snapshots(wiring, replica)
     if (costs := wiring.price("shutdowns")) is not None and not replica.shutting_down:
         yield Offer("shutdown", "", events.Shutdown(), costs)
 
 
-def _snapshots(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
+def snapshots(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     """The state machine writes a snapshot, unless it has done so: at the high watermark, or anywhere."""
     log, end, costs = replica.log, replica.high_watermark, wiring.price("snapshots")
     if costs is None or end is None or replica.shutting_down:

@@ -13,6 +13,7 @@ from kraftcheck.systems.kind import Kind, Liveness, Part, Place, Run, Words
 from kraftcheck.systems.kraft import coverage, initial_prefix, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.files import FILES
+from kraftcheck.systems.kraft.hindrances import hindrances
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight
@@ -69,6 +70,7 @@ class Replicas(Kind):
     values = (KRaftScenario, KRaftSystem, Node, InFlight, History, *get_args(Effect))
     # Messages that get lost are faults without a budget.
     faults = frozenset({"crashes", "timeouts", "duplicates", "wipes", "restores", "moves"})
+    waits = frozenset({"timer", "back-off over", "fetch wait over", "request timed out", "clock"})
     projection = ("role", "epoch")
     asking = (Host.execute, Host.boot)
     fields = (
@@ -100,6 +102,7 @@ class Replicas(Kind):
     build = staticmethod(build)
     guards = staticmethod(guards_of_replicas)
     covered = staticmethod(coverage.covered)
+    hindrances = staticmethod(hindrances)
 
     def up_to_renaming(
         self, system: KRaftSystem, scenario: KRaftScenario

@@ -13,7 +13,7 @@ from kraftcheck.systems.kind import Place, called
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.traces.journeys import journeys
 from kraftcheck.traces.model import Change, Trace, TraceStep
-from kraftcheck.traces.view import StepView, moments_of, view_of
+from kraftcheck.traces.view import StepView, moments_of, step_view, view_of
 from kraftcheck.traces.words import label, node_fields
 
 
@@ -130,6 +130,14 @@ def document_of(trace: Trace, about: Iterable[str] = ()) -> Document:
         rules=texts_of_rules(rule for step in steps for rule in step.rules),
         hidden=tuple(sorted({name for _, node in trace.nodes for name in kind_of(node).words.following})),
     )
+
+
+def step_document(trace: Trace, number: int) -> Step:
+    """The step of ``trace`` with this number, counted from 1."""
+    lanes = {place: index for index, place in enumerate(trace.replicas)}
+    before = trace.budgets if number == 1 else trace.steps[number - 2].budgets
+    step = trace.steps[number - 1]
+    return _step(step, step_view(trace, step, before), lanes)
 
 
 def texts_of_rules(ids: Iterable[str]) -> dict[str, RuleText]:

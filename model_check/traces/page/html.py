@@ -44,23 +44,36 @@ _PAGE = """<!-- kraftcheck page -->
 
 def page(document: Document) -> str:
     """``document`` as an HTML file."""
-    style, program = _asset("viewer.css"), _asset("viewer.js")
+    return page_with(document, "", "begin();\n", connects=False)
+
+
+def page_with(document: Document, style: str, program: str, *, connects: bool) -> str:
+    """``document`` as an HTML page, with a ``style`` and a ``program`` after those of the viewer.
+
+    ``connects``: whether the program may ask the server that the page comes from.
+    """
+    style = _asset("viewer.css") + style
+    program = _asset("behaviour.js") + _asset("viewer.js") + program
     policy = (
         f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(program)}; "
-        "base-uri 'none'; form-action 'none'"
+        f"connect-src '{'self' if connects else 'none'}'; base-uri 'none'; form-action 'none'"
     )
     return _PAGE.format(
         policy=policy,
         title=escape(printable(document.title)),
         style=style,
         again=escape(printable(document.again)),
-        data=_inert(json_text(_bounded(asdict(document)))),
+        data=_inert(json_text(data_of(document))),
         program=program,
     )
 
 
+def data_of(document: Document) -> Any:
+    """``document`` as the program reads it, with the beginnings of texts that are too long for a reader."""
+    return _bounded(asdict(document))
+
+
 def _bounded(data: Any) -> Any:
-    """``data`` with the beginnings of texts that are too long for a reader."""
     if isinstance(data, str):
         return shortened(data, MOST_LETTERS)
     if isinstance(data, Mapping):
@@ -69,6 +82,7 @@ def _bounded(data: Any) -> Any:
 
 
 def _asset(name: str) -> str:
+    """A file of this package, which ends with a line break."""
     return (resources.files("kraftcheck.traces.page") / name).read_text(encoding="utf-8")
 
 

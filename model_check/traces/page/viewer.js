@@ -1,13 +1,16 @@
-"use strict";
 // Shows the document of this page: see document.py for what its fields mean. Texts of the document become
-// text nodes, never HTML.
+// text nodes, never HTML. A page that adds to this one sets `hooks`, and may show another document with the
+// same lanes (`showDocument`).
 
-const doc = JSON.parse(document.getElementById("document").textContent);
+const hooks = {
+  address: (step) => `#step=${step}`, // The fragment of the page's address when this step is chosen.
+  opened: openFragment, // Goes where the address says.
+  moved: () => {}, // A step was chosen.
+};
 const ROW = 30; // The height of a step, in pixels.
 const HEAD = 44; // The width of the numbers of steps.
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_MOMENTS = 100; // In the overview.
-const BEGINNING = "In the beginning";
 
 // Making elements.
 
@@ -30,77 +33,6 @@ function draw(parent, name, attributes) {
   return made;
 }
 
-// What is known of each step: number 0 is the beginning.
-
-const last = doc.steps.length;
-let states = null; // The fields of each lane after step `states.number`.
-
-function stateAfter(number) {
-  if (states === null || states.number > number)
-    states = { number: 0, lanes: doc.lanes.map((lane) => ({ ...lane.fields })) };
-  for (; states.number < number; states.number++)
-    for (const each of doc.steps[states.number].changes)
-      if (each.lane !== null) states.lanes[each.lane][each.field] = each.after;
-  return states.lanes;
-}
-
-// By lane, where its role or process changes: [step, what it is from there on].
-const standings = doc.lanes.map((lane) => [[0, standing(lane.fields)]]);
-doc.lanes.forEach((lane, index) => {
-  const fields = { ...lane.fields };
-  doc.steps.forEach((step, before) => {
-    let changed = false;
-    for (const each of step.changes)
-      if (each.lane === index) {
-        fields[each.field] = each.after;
-        changed = true;
-      }
-    if (!changed) return;
-    const now = standing(fields);
-    if (now !== standings[index].at(-1)[1]) standings[index].push([before + 1, now]);
-  });
-});
-
-function standing(fields) {
-  const process = fields.process ?? "running";
-  if (process !== "running") return "down";
-  const role = (fields.role ?? "").split(" ")[0].toLowerCase();
-  return /^[a-z]+$/.test(role) ? role : "other";
-}
-
-function who(number) {
-  return number === 0 ? BEGINNING : `Step ${number} of ${last}, ${doc.lanes[doc.steps[number - 1].lane].name}`;
-}
-
-// The text in which a search looks, made when it is first wanted.
-let searched = null;
-function textOf(number) {
-  searched ??= doc.steps.map((step) =>
-    [
-      doc.lanes[step.lane].name,
-      step.head,
-      ...step.rules,
-      ...step.notes,
-      ...step.events,
-      ...step.violations,
-      ...step.effects.map((each) => `${each.name} ${each.text}`),
-      ...step.changes.map((each) => `${each.field}: ${each.before} → ${each.after}`),
-    ]
-      .join("\n")
-      .toLowerCase(),
-  );
-  return searched[number - 1];
-}
-const sentIn = Array.from({ length: last + 1 }, () => []);
-const endedIn = Array.from({ length: last + 1 }, () => []);
-for (const arrow of doc.arrows) {
-  sentIn[arrow.sent].push(arrow);
-  if (arrow.ended !== null) endedIn[arrow.ended].push(arrow);
-}
-function flyingAfter(number) {
-  return doc.arrows.filter((arrow) => arrow.sent <= number && (arrow.ended === null || arrow.ended > number));
-}
-
 // What the reader has chosen.
 
 const chosen = { step: 0, hidden: new Set(), matches: null, allFields: false };
@@ -109,14 +41,19 @@ const chosen = { step: 0, hidden: new Set(), matches: null, allFields: false };
 
 const body = document.body;
 const top_ = put(body, "header", {});
-put(top_, "h1", {}, doc.title);
-put(top_, "p", { class: doc.verdict ? "violates" : "note" }, doc.reasons[0] ?? doc.verdict ?? "No property is violated.");
+const title = put(top_, "h1", {});
+const verdict = put(top_, "p", {});
+function showHeader() {
+  document.title = title.textContent = doc.title;
+  verdict.className = doc.verdict ? "violates" : "note";
+  verdict.textContent = doc.reasons[0] ?? doc.verdict ?? "No property is violated.";
+}
 
 const bar = put(body, "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
 const button = (label, text, press) => put(bar, "button", { type: "button", "aria-label": label, title: label, onclick: press }, text);
 button("To the beginning (Home)", "|◀", () => go(0));
 button("Back one step (←)", "◀", () => go(chosen.step - 1));
-const slider = put(bar, "input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Step" });
+const slider = put(bar, "input", { type: "range", min: 0, value: 0, "aria-label": "Step" });
 slider.addEventListener("input", () => go(Number(slider.value)));
 button("Forward one step (→)", "▶", () => go(chosen.step + 1));
 button("To the end (End)", "▶|", () => go(last));
@@ -300,7 +237,7 @@ function go(number, scroll = true) {
   slider.value = chosen.step;
   slider.setAttribute("aria-valuetext", who(chosen.step));
   counter.textContent = `${chosen.step} / ${last}`;
-  const address = `#step=${chosen.step}`;
+  const address = hooks.address(chosen.step);
   if (location.hash !== address) history.replaceState(null, "", address);
   if (scroll) {
     const y = chosen.step * ROW;
@@ -309,6 +246,18 @@ function go(number, scroll = true) {
   }
   showDetail();
   paint();
+  hooks.moved();
+}
+
+// Shows another document, whose lanes are the same, from step `number` on.
+function showDocument(next, number) {
+  doc = next;
+  study();
+  slider.max = last;
+  showHeader();
+  canvas.style.height = `${(last + 1) * ROW + 12}px`;
+  if (search.value) find();
+  go(number);
 }
 
 function section(title, ...children) {
@@ -362,7 +311,7 @@ function showOverview() {
   if (moments.length) {
     const list = put(null, "ol", { class: "moments" });
     for (const [number, text] of moments.slice(0, MOST_MOMENTS))
-      put(list, "li", { value: number }, put(null, "a", { href: `#step=${number}` }, text));
+      put(list, "li", { value: number }, put(null, "a", { href: hooks.address(number) }, text));
     section("What happens, by step", list);
     const more = moments.length - MOST_MOMENTS;
     if (more > 0) put(detail, "p", {}, `… and ${more} more.`);
@@ -506,11 +455,11 @@ function changeTheme() {
   root.dataset.theme = (root.dataset.theme ?? (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
 }
 
-function fromAddress() {
+function openFragment() {
   const named = /^#step=(\d{1,9})$/.exec(location.hash);
   go(named ? Number(named[1]) : 0);
 }
-addEventListener("hashchange", fromAddress);
+addEventListener("hashchange", () => hooks.opened());
 
 // On paper: every step, as text.
 let printed = null;
@@ -526,5 +475,9 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => printed?.remove());
 
-layOut();
-fromAddress();
+function begin() {
+  showHeader();
+  slider.max = last;
+  layOut();
+  hooks.opened();
+}

@@ -1,0 +1,83 @@
+"use strict";
+// The document of this page, and what follows from it for each step. This comes before viewer.js.
+
+let doc = JSON.parse(document.getElementById("document").textContent);
+const BEGINNING = "In the beginning";
+
+// What is known of each step: number 0 is the beginning.
+
+let last, standings, sentIn, endedIn;
+let states = null; // The fields of each lane after step `states.number`.
+let searched = null; // The text in which a search looks, made when it is first wanted.
+
+function study() {
+  last = doc.steps.length;
+  states = searched = null;
+  standings = doc.lanes.map((lane) => [[0, standing(lane.fields)]]);
+  doc.lanes.forEach(noteStandings);
+  sentIn = Array.from({ length: last + 1 }, () => []);
+  endedIn = Array.from({ length: last + 1 }, () => []);
+  for (const arrow of doc.arrows) {
+    sentIn[arrow.sent].push(arrow);
+    if (arrow.ended !== null) endedIn[arrow.ended].push(arrow);
+  }
+}
+
+function stateAfter(number) {
+  if (states === null || states.number > number)
+    states = { number: 0, lanes: doc.lanes.map((lane) => ({ ...lane.fields })) };
+  for (; states.number < number; states.number++)
+    for (const each of doc.steps[states.number].changes)
+      if (each.lane !== null) states.lanes[each.lane][each.field] = each.after;
+  return states.lanes;
+}
+
+// By lane, where its role or process changes: [step, what it is from there on].
+function noteStandings(lane, index) {
+  const fields = { ...lane.fields };
+  doc.steps.forEach((step, before) => {
+    let changed = false;
+    for (const each of step.changes)
+      if (each.lane === index) {
+        fields[each.field] = each.after;
+        changed = true;
+      }
+    if (!changed) return;
+    const now = standing(fields);
+    if (now !== standings[index].at(-1)[1]) standings[index].push([before + 1, now]);
+  });
+}
+
+function standing(fields) {
+  const process = fields.process ?? "running";
+  if (process !== "running") return "down";
+  const role = (fields.role ?? "").split(" ")[0].toLowerCase();
+  return /^[a-z]+$/.test(role) ? role : "other";
+}
+
+function who(number) {
+  return number === 0 ? BEGINNING : `Step ${number} of ${last}, ${doc.lanes[doc.steps[number - 1].lane].name}`;
+}
+
+function textOf(number) {
+  searched ??= doc.steps.map((step) =>
+    [
+      doc.lanes[step.lane].name,
+      step.head,
+      ...step.rules,
+      ...step.notes,
+      ...step.events,
+      ...step.violations,
+      ...step.effects.map((each) => `${each.name} ${each.text}`),
+      ...step.changes.map((each) => `${each.field}: ${each.before} → ${each.after}`),
+    ]
+      .join("\n")
+      .toLowerCase(),
+  );
+  return searched[number - 1];
+}
+function flyingAfter(number) {
+  return doc.arrows.filter((arrow) => arrow.sent <= number && (arrow.ended === null || arrow.ended > number));
+}
+
+study();
