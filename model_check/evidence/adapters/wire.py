@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from msgspec.structs import asdict
@@ -134,8 +135,13 @@ def _fields(value: Frozen, names: Names) -> dict[str, Json]:
         if isinstance(part, Message):
             shown |= {"api": api_of(part), "data": _message(part)}
         else:
-            shown[renamed.get(name) or re.sub("_(.)", lambda found: found[1].upper(), name)] = _written(part)
+            shown[renamed.get(name) or _camel(name)] = _written(part)
     return shown
+
+
+@cache
+def _camel(name: str) -> str:
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
 
 
 def _written(value: Any) -> Json:
@@ -268,7 +274,7 @@ def decode_effect(data: Fields) -> tuple[Effect, ...]:
     made_by, fields = _REPORTED[kind]
     values = {fields.get(key) or key: value for key, value in data.values.items()}
     found: Effect = codec.decode(
-        {each.name: values.get(each.name) for each in struct_fields(made_by)}, made_by, data.where
+        {name: values.get(name) for name in made_by.__struct_fields__}, made_by, data.where
     )
     return (found,)
 
@@ -341,7 +347,7 @@ def decode_event(data: Fields) -> Event:
         raise InputError(f"{data.where}: there is no message of type {kind!r}.")
     event, fields = _LOCAL[kind]
     values = {fields.get(key) or _snake(key): _as_declared(value) for key, value in data.values.items()}
-    known = [each.name for each in struct_fields(event)]
+    known = event.__struct_fields__
     found: Event = codec.decode({key: values[key] for key in known if key in values}, event, data.where)
     return found
 
