@@ -274,7 +274,7 @@ def decode_effect(data: Fields) -> tuple[Effect, ...]:
     made_by, fields = _REPORTED[kind]
     values = {fields.get(key) or key: value for key, value in data.values.items()}
     found: Effect = codec.decode(
-        {each.name: values.get(each.name) for each in struct_fields(made_by)}, made_by, data.where
+        {name: values.get(name) for name in made_by.__struct_fields__}, made_by, data.where
     )
     return (found,)
 
@@ -347,7 +347,7 @@ def decode_event(data: Fields) -> Event:
         raise InputError(f"{data.where}: there is no message of type {kind!r}.")
     event, fields = _LOCAL[kind]
     values = {fields.get(key) or _snake(key): _as_declared(value) for key, value in data.values.items()}
-    known = [each.name for each in struct_fields(event)]
+    known = event.__struct_fields__
     found: Event = codec.decode({key: values[key] for key in known if key in values}, event, data.where)
     return found
 
