@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kraftcheck.evidence.recordings.exceptions import (
     CONTENT_UNKNOWN,
     GRANTING_VOTERS,
+    NO_ERROR,
     OLDER_VERSION,
     SEND_ORDER,
     VOTER_ORDER,
@@ -21,6 +22,7 @@ from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import (
     CLIENT_RELEASE,
     ERROR_TEXT,
+    NO_ERROR_TEXT,
     VERSIONS,
     api_of,
     at_version,
@@ -263,6 +265,9 @@ def _compare_content(
     batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
     result.exceptions.extend(_unordered(batches))
     _adopt(expected, message.data)
+    if expected.get(ERROR_TEXT, "") is None and message.data.get(ERROR_TEXT) == NO_ERROR_TEXT:
+        expected[ERROR_TEXT] = NO_ERROR_TEXT
+        result.exceptions.append(NO_ERROR)
     if not same(expected, message.data):
         result.found.extend(differences(expected, message.data, _path(key), message.seq))
 

@@ -51,6 +51,8 @@ LISTENER, KRAFT_VERSION = "CONTROLLER", "kraft.version"
 RELEASE = "4.3.1"
 #: The text of a response's error, which is Kafka's own.
 ERROR_TEXT = "errorMessage"
+#: The text that releases before 4.2 give where there is no error.
+NO_ERROR_TEXT = "NONE"
 #: The release that a client names, which is a label.
 CLIENT_RELEASE = "clientSoftwareVersion"
 

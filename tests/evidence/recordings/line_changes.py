@@ -21,6 +21,7 @@ from kraftcheck.evidence.recordings.exceptions import (
 )
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.recording import NOT_RAFT, recording_of
+from kraftcheck.reference.protocol import KAFKA, Protocol
 from kraftcheck.support.errors import InputError
 
 Json = dict[str, Any]
@@ -220,7 +221,7 @@ def is_written(lines: Sequence[Json], seq: int) -> bool:
     )
 
 
-def is_reported(made: Change) -> bool:
+def is_reported(made: Change, protocol: Protocol = KAFKA) -> bool:
     """Whether a comparison reports the change at its line: a difference, or bad input that names the line.
 
     A field that is not compared at its line need not be, and one that is not known may be counted instead; an
@@ -231,7 +232,7 @@ def is_reported(made: Change) -> bool:
     kinds += [DROPPED_APPEND] if line.get("call") == "append" and not is_written(made.lines, made.seq) else []
     excused = not all(is_compared(kind, made.field) for kind in kinds)
     try:
-        report = compare(recording_of(made.lines))
+        report = compare(recording_of(made.lines), protocol)
     except InputError as error:
         return excused or f"line {made.seq + 1}" in str(error) or f"line {made.seq + 2}:" in str(error)
     counters = (report.compared, report.world, report.not_covered, report.skipped)
