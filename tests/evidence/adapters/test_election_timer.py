@@ -28,6 +28,8 @@ def armed(ms: Any) -> dict[str, Any]:
         (1500, [armed(None)], False),
         (None, [armed(1999)], True),
         (100, [armed(0)], True),
+        (100, [armed(1)], True),
+        (100, [armed(2)], False),
     ],
 )
 def test_what_is_left_is_what_was_left(before: int | None, got: list[dict[str, Any]], fits: bool) -> None:
