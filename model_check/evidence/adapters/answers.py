@@ -22,8 +22,10 @@ from kraftcheck.support.printable import printable
 
 #: The effects of what the state machine is given, which the reference has not; adapters may lack them.
 GIVEN = ("giveRecords", "giveSnapshot", "giveLeader")
+#: The sleep of the poll loop and what ends it, which the reference has not either.
+WAIT, WAKE_UP = "wait", "wakeUp"
 #: The effects that an adapter may report.
-REPORTED = (*EFFECTS, *GIVEN)
+REPORTED = (*EFFECTS, *GIVEN, WAIT, WAKE_UP)
 #: Without so many digits in a line no number in it has more than 64 bits.
 _MANY_DIGITS = re.compile("[0-9]{19}")
 
@@ -57,6 +59,7 @@ class _Shown(Struct):
     state: list[Annotated[str, _one_of(STATE)]]
     ordered: bool = True
     addresses: bool = False
+    draws: bool = False
 
 
 class _Hello(Struct):
@@ -100,8 +103,8 @@ class Capabilities(NamedTuple):
 
     name: the implementation's name for itself. events: the kinds of steps it supports; effects and state: the
     parts it can show; ordered: whether its effects come in the order in which they happened;
-    addresses: whether its requests show the address that they go to. not_known: its other statements about
-    itself, which the driver ignores.
+    addresses: whether its requests show the address that they go to; draws: whether it draws the numbers that
+    the driver chooses. not_known: its other statements about itself, which the driver ignores.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Capabilities(NamedTuple):
     state: frozenset[str]
     ordered: bool
     addresses: bool = False
+    draws: bool = False
     not_known: tuple[str, ...] = ()
 
     def missing(self) -> Mapping[str, tuple[str, ...]]:
@@ -156,7 +160,7 @@ def read_hello(line: str) -> Capabilities:
         raise _wrong(error) from None
     sets = (frozenset(shown.events), frozenset(shown.effects), frozenset(shown.state))
     not_known = tuple(sorted(fields.values["capabilities"].keys() - names(_Shown)))
-    return Capabilities(hello.name, *sets, shown.ordered, shown.addresses, not_known)
+    return Capabilities(hello.name, *sets, shown.ordered, shown.addresses, shown.draws, not_known)
 
 
 def read_answer(line: str, number: int) -> Answer:

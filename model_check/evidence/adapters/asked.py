@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kraftcheck.evidence.adapters.deadlines import Deadlines, running_timers
+from kraftcheck.evidence.adapters.draws import Draw
 from kraftcheck.evidence.adapters.silent_leader import SilentLeader
 from kraftcheck.evidence.adapters.stimuli import (
     Crash,
@@ -17,13 +19,11 @@ from kraftcheck.evidence.adapters.stimuli import (
     WaitExpired,
 )
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.config import Times, span
+from kraftcheck.reference.config import Times
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
     AppendBatch,
-    ArmTimer,
     DeleteBefore,
-    Duration,
     Fatal,
     Flush,
     LoadSnapshot,
@@ -44,18 +44,9 @@ from kraftcheck.reference.events import (
     Timer,
 )
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.leadership import is_lingering
 from kraftcheck.reference.messages import EpochResponse, Response, UpdateRaftVoterResponse
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import (
-    Candidate,
-    Follower,
-    Leader,
-    Prospective,
-    Replica,
-    Resigned,
-    Unattached,
-)
+from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.step import Outcome, start, step
 from kraftcheck.systems.kraft.host import identity_on
 
@@ -87,7 +78,7 @@ class Question:
 
     before: the replica before it, ``None`` where no process runs. outcome: ``None`` for a crash. disk: the
     disk that a start finds; identity: the configuration of a process on that disk. position: the number of
-    the stimulus in its sequence.
+    the stimulus in its sequence. draw: what the process draws for random times; ``None``: not known.
     """
 
     position: int
@@ -97,6 +88,7 @@ class Question:
     before: Replica | None
     outcome: Outcome | None
     disk: Disk
+    draw: Draw | None = None
 
     @property
     def ended(self) -> bool:
@@ -110,20 +102,29 @@ class Asking:
 
     ``now``: the time; ``replica``: the replica, ``None`` where no process runs. ``punctual``: a poll finds
     exactly the timers expired that it names, and not those that are over by then. ``pure``: each step is that
-    of the reference alone, which knows no time between polls (:mod:`.silent_leader`).
+    of the reference alone, which knows no time between polls (:mod:`.silent_leader`). ``draw``: as in
+    :class:`Question`.
     """
 
-    def __init__(self, sequence: DriveSequence, *, punctual: bool = False, pure: bool = False) -> None:
+    def __init__(
+        self,
+        sequence: DriveSequence,
+        *,
+        punctual: bool = False,
+        pure: bool = False,
+        draw: Draw | None = None,
+    ) -> None:
         self.sequence = sequence
         self.times = times_of(sequence.protocol)
         self.now = FIRST_MS
         self.replica: Replica | None = None
         self._punctual = punctual
         self._pure = pure
+        self._draw = draw
         self._identity = sequence.identity
         self._disks = [sequence.disk]
         self._taken_out: Disk | None = None
-        self._deadlines: dict[Timer, int] = {}
+        self._deadlines = Deadlines(self.times, draw)
         self._requests = 0
         self._sent: dict[int, list[int | None]] = {}
         self._silent = SilentLeader()
@@ -146,7 +147,7 @@ class Asking:
         before, identity = self.replica, self._identity
         if isinstance(stimulus, Start):
             disk = disks.as_found(self.disk, written_back=self.sequence.written_back)
-            self._disks, self._deadlines, self._sent = [disk], {}, {}
+            self._disks, self._deadlines, self._sent = [disk], Deadlines(self.times, self._draw), {}
             self._silent = SilentLeader()
             outcome = start(self.sequence.protocol, replace(identity, next_correlation=0), disk)
             return self._follow(Question(position, self.now, stimulus, identity, None, outcome, disk))
@@ -159,8 +160,9 @@ class Asking:
         if before is None:
             return None
         if isinstance(stimulus, Pause):
-            due = [self._deadlines[each] for each in running_timers(before) if each in self._deadlines]
-            self.now = max(self.now, min(due, default=self.now) - BEFORE_MS)
+            due = [self._deadlines.of(timer) for timer in running_timers(before)]
+            first = min((each for each in due if each is not None), default=self.now)
+            self.now = max(self.now, first - BEFORE_MS)
             return None
         if isinstance(stimulus, Crash):
             self.replica = None
@@ -211,32 +213,29 @@ class Asking:
         running = running_timers(replica)
         for timer in poll.expired:
             if timer in running:
-                self.now = max(self.now, self._deadlines.get(timer, self.now))
-        late = () if self._punctual else tuple(t for t in running if self._is_over(t))
+                self.now = max(self.now, self._deadlines.of(timer) or self.now)
+        late = () if self._punctual else tuple(each for each in running if self._is_over(each))
         over = tuple(timer for timer in running if timer in poll.expired or timer in late)
         return Poll(over, poll.discovery, self.now)
 
     def _is_over(self, timer: Timer) -> bool:
-        return self._deadlines.get(timer, self.now + 1) <= self.now
+        deadline = self._deadlines.of(timer)
+        return deadline is not None and deadline <= self.now
 
     def _follow(self, question: Question) -> Question:
         outcome = question.outcome
         assert outcome is not None
+        self._deadlines.follow(question.event, outcome.effects, self.now)
         for effect in outcome.effects:
             if isinstance(effect, ON_DISK):
                 self._disks.append(disks.apply(self._disks[-1], effect))
-            elif isinstance(effect, ArmTimer) and effect.duration is not Duration.REMAINING:
-                lasts = span(self.times, effect.duration)
-                self._deadlines.pop(effect.timer, None)
-                if lasts is not None:
-                    self._deadlines[effect.timer] = self.now + lasts.high
             elif isinstance(effect, Send):
                 self._sent.setdefault(effect.to, []).append(effect.correlation)
             elif isinstance(effect, Stop):
                 # An orderly shutdown closes the log, which flushes it.
                 self._disks = [disks.as_found(self._disks[-1])]
         self.replica = None if question.ended else outcome.replica
-        return replace(question, now=self.now)
+        return replace(question, now=self.now, draw=self._draw)
 
 
 def _is_awaited(replica: Replica, node: int) -> bool:
@@ -255,17 +254,3 @@ def as_sent(response: Response) -> Response:
     if response.error is not ErrorCode.NONE:
         return type(response)(-1, error=response.error)
     return response if response.leader is not None else replace(response, leader_endpoints=())
-
-
-def running_timers(replica: Replica) -> tuple[Timer, ...]:
-    """The timers that the poll routine of this role looks at."""
-    role = replica.role
-    if isinstance(role, Leader):
-        lingering = (Timer.LINGER,) if is_lingering(role) else ()
-        changing = (Timer.VOTER_CHANGE,) if role.change is not None else ()
-        return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering, *changing)
-    if isinstance(role, Follower):
-        updating = (Timer.UPDATE_VOTER,) if replica.max_kraft_version > 0 else ()
-        return (Timer.FETCH, *updating)
-    assert isinstance(role, Unattached | Prospective | Candidate | Resigned)
-    return (Timer.ELECTION,)

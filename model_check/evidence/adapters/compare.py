@@ -72,7 +72,7 @@ class Remaining(NamedTuple):
         """Whether an adapter may show that. A timer that is over, and has not expired by the driver's word,
         may have its last ms to run.
         """
-        return shown in ("not armed", "remaining", self.ms, max(1, self.ms))
+        return shown in ("not armed", "remaining", self.ms, max(1, self.ms)) and shown is not True
 
 
 class Difference(NamedTuple):

@@ -13,8 +13,9 @@ from random import Random
 from typing import TypeVar
 
 from kraftcheck.evidence.adapters import random_messages as messages
-from kraftcheck.evidence.adapters.asked import Asking, running_timers
+from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.choosing import covering
+from kraftcheck.evidence.adapters.deadlines import running_timers
 from kraftcheck.evidence.adapters.random_messages import Peers
 from kraftcheck.evidence.adapters.scripts import beginnings
 from kraftcheck.evidence.adapters.stimuli import (

@@ -20,6 +20,7 @@ from pathlib import Path
 from kraftcheck.evidence.adapters import wire
 from kraftcheck.evidence.adapters.answers import AdapterError, Answer, read_answer
 from kraftcheck.evidence.adapters.asked import STALE, Question
+from kraftcheck.evidence.adapters.draws import Draw
 from kraftcheck.evidence.adapters.report import Report
 from kraftcheck.evidence.adapters.session import Channel, Correlations, Driven, Session
 from kraftcheck.evidence.adapters.silent_leader import SilentLeader
@@ -152,6 +153,7 @@ class _Replayed:
         self._identity: Replica | None = None
         self.correlations: Correlations = {}
         self._silent = SilentLeader()
+        self._draw: Draw | None = None
 
     def question(self, asked: Fields, position: int) -> Question:
         """The step of the reference. Raises InputError."""
@@ -163,14 +165,14 @@ class _Replayed:
         if kind == "start":
             self._identity, disk, self.protocol, _ = wire.decode_start(asked)
             event, before, outcome = Start(), None, start(self.protocol, self._identity, disk)
-            self.correlations, self._silent = {}, SilentLeader()
+            self.correlations, self._silent, self._draw = {}, SilentLeader(), wire.decode_draw(asked)
         elif before is None:
             raise InputError(f"{asked.where}: no process runs; the sequence must begin with 'start'.")
         elif kind != "crash":
             event = self._event(asked, before)
             outcome = self._silent.step(self.protocol, before, event)
         assert self._identity is not None
-        question = Question(position, now, event, self._identity, before, outcome, disk)
+        question = Question(position, now, event, self._identity, before, outcome, disk, self._draw)
         self.replica = None if outcome is None or question.ended else outcome.replica
         return question
 

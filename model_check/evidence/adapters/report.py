@@ -34,9 +34,11 @@ FORMAT, VERSION = "kraftcheck-drive", 1
 NEVER_COMPARED = (
     "the order of messages that leave together",
     "the texts of failures",
-    "the exact value of random times, only their range",
     f"fields that say nothing about the quorum: {', '.join(sorted(NOT_COMPARED))}",
 )
+
+
+_RANDOM_TIMES = "the exact value of random times, only their range"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,6 +66,11 @@ class Report(Counts):
         self.count(driven)
         if driven.failed is not None:
             self.failed.append(driven)
+
+    @property
+    def never_compared(self) -> tuple[str, ...]:
+        """The parts of a step that are not compared, whatever the adapter shows."""
+        return NEVER_COMPARED if self.capabilities.draws else (*NEVER_COMPARED, _RANDOM_TIMES)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -103,7 +110,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "rulesNotExercised": {
             reason: list(rules) for reason, rules in not_exercised(report.decided, report.protocol).items()
         },
-        "neverCompared": list(NEVER_COMPARED),
+        "neverCompared": list(report.never_compared),
         "fieldsPassedOver": sorted(report.not_known),
         "capabilitiesPassedOver": list(report.capabilities.not_known),
         "scenariosNotExploredWhole": list(report.incomplete),
@@ -186,7 +193,7 @@ def _print_coverage(report: Report, *, verbose: bool) -> None:
         _note(f"not compared, as the adapter does not have them: {kind} {', '.join(names)}")
     if not shown.ordered:
         _note("not compared, as the adapter does not know it: the order of effects")
-    _note(f"never compared: {'; '.join(NEVER_COMPARED)}")
+    _note(f"never compared: {'; '.join(report.never_compared)}")
     if report.not_known:
         _note(f"unknown fields of the adapter that were ignored: {_listed(sorted(report.not_known))}")
     if shown.not_known:

@@ -6,19 +6,25 @@ import json
 from typing import Any, TextIO
 
 from kraftcheck.evidence.adapters.addressed import address_of
+from kraftcheck.evidence.adapters.answers import WAIT, WAKE_UP
 from kraftcheck.evidence.adapters.asked import times_of
+from kraftcheck.evidence.adapters.deadlines import Deadlines
+from kraftcheck.evidence.adapters.draws import Draw
 from kraftcheck.evidence.adapters.silent_leader import SilentLeader
+from kraftcheck.evidence.adapters.waits import wakes
 from kraftcheck.evidence.adapters.wire import (
     EFFECTS,
     EVENTS,
     PROTOCOL,
     STATE,
+    decode_draw,
     decode_event,
     decode_start,
     encode_effect,
 )
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.evidence.recordings.state import encode_state
+from kraftcheck.reference.events import Poll
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Replica
@@ -47,15 +53,18 @@ class ReferenceAdapter:
         self.times = times_of(KAFKA)
         self.replica: Replica | None = None
         self.silent = SilentLeader()
+        self.draw: Draw | None = None
+        self.deadlines = Deadlines(self.times)
 
     def hello(self) -> dict[str, Any]:
         """The handshake: the adapter shows all that the reference has; no state machine is given anything."""
         shown = {
             "events": list(EVENTS),
-            "effects": list(EFFECTS),
+            "effects": [*EFFECTS, WAIT, WAKE_UP],
             "state": list(STATE),
             "ordered": True,
             "addresses": True,
+            "draws": True,
         }
         return {"protocol": PROTOCOL, "name": "reference", "capabilities": shown}
 
@@ -67,8 +76,14 @@ class ReferenceAdapter:
         if kind == "crash":
             self.replica = None
             return {"effects": [], "state": {}}
+        if kind == "start":
+            self.draw = decode_draw(question)
         before, outcome = self.handle(kind, question)
-        return self.show(before, outcome)
+        if kind == "start":
+            self.deadlines = Deadlines(self.times, self.draw)
+        answer = self.show(before, outcome)
+        self._sleep(kind, question, outcome, answer["effects"])
+        return answer
 
     def handle(self, kind: str, question: Fields) -> tuple[Replica, Outcome]:
         """The step on the reference: the replica before it, and its outcome."""
@@ -83,7 +98,7 @@ class ReferenceAdapter:
     def show(self, before: Replica, outcome: Outcome) -> dict[str, Any]:
         """The answer that shows ``outcome``."""
         effects = [
-            {**encode_effect(effect, before, self.times), **address_of(effect, outcome.replica)}
+            {**encode_effect(effect, before, self.times, self.draw), **address_of(effect, outcome.replica)}
             for effect in outcome.effects
         ]
         for effect in effects:
@@ -92,3 +107,15 @@ class ReferenceAdapter:
         ended = bool(effects) and effects[-1]["effect"] in ("fatal", "stop")
         self.replica = None if ended else outcome.replica
         return {"effects": effects, "state": {} if ended else encode_state(outcome.replica, stopped=False)}
+
+    def _sleep(self, kind: str, question: Fields, outcome: Outcome, effects: list[dict[str, Any]]) -> None:
+        """Add to the effects of a step how long the replica sleeps after it, or what wakes it."""
+        now = question.number("now")
+        event = decode_event(question) if kind in ("poll", "append", "resign", "shutdown") else None
+        self.deadlines.follow(event, outcome.effects, now)
+        if self.replica is None:
+            return
+        if isinstance(event, Poll):
+            effects.append({"effect": WAIT, "ms": self.deadlines.longest_wait(outcome.replica, event, now)})
+        elif wakes(event, outcome.effects, outcome.replica):
+            effects.append({"effect": WAKE_UP})

@@ -20,9 +20,11 @@ from kraftcheck.evidence.adapters.asked import STALE, Asking, Question, times_of
 from kraftcheck.evidence.adapters.comparable import comparable
 from kraftcheck.evidence.adapters.compare import Difference, compare
 from kraftcheck.evidence.adapters.deployed import deployed
+from kraftcheck.evidence.adapters.draws import draw_of
 from kraftcheck.evidence.adapters.election_timer import ElectionTimer
 from kraftcheck.evidence.adapters.state_machine import StateMachine
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
+from kraftcheck.evidence.adapters.waits import Waits
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.events import ResponseReceived
@@ -112,13 +114,14 @@ class Counts:
 @dataclass(slots=True, kw_only=True)
 class Driven(Counts):
     """The outcome of one sequence. questions: its steps up to the last, also those that were skipped; failed:
-    the differing step, which ends the sequence. timer, machine: the election timer and
-    the state machine of the process.
+    the differing step, which ends the sequence. timer, machine, waits: the election timer, the state machine
+    and the sleep of the process.
     """
 
     sequence: DriveSequence
     timer: ElectionTimer = field(default_factory=ElectionTimer)
     machine: StateMachine = field(default_factory=StateMachine)
+    waits: Waits = field(default_factory=Waits)
     questions: list[Question] = field(default_factory=list)
     failed: Failed | None = None
 
@@ -158,7 +161,8 @@ class Session:
         driven = Driven(sequence=sequence)
         detached: str | None = None
         correlations: Correlations = {}
-        for question in Asking(sequence).questions():
+        draw = draw_of(sequence.name) if self.capabilities.draws else None
+        for question in Asking(sequence, draw=draw).questions():
             driven.questions.append(question)
             if isinstance(question.event, Start):
                 detached, correlations = None, {}
@@ -222,11 +226,13 @@ class Session:
         unknown: set[str] = set()
         if isinstance(question.event, Start):
             driven.timer, driven.machine = ElectionTimer(), StateMachine()
+            driven.waits = Waits.of(question, driven.sequence.protocol)
         expected = expected._replace(effects=driven.timer.expected(expected.effects, question.now))
         driven.timer.note(answer.effects, question.now)
         found = (
             *expected.differences(self.capabilities, answer, unknown),
             *driven.machine.differences(self.capabilities, question, answer.effects),
+            *driven.waits.differences(self.capabilities, question, answer.effects),
         )
         if found:
             driven.compared += 1
@@ -279,7 +285,7 @@ def expectation(question: Question, protocol: Protocol) -> Expectation:
     assert outcome is not None
     before = question.before or outcome.replica
     effects = [
-        {**wire.encode_effect(effect, before, times), **address_of(effect, outcome.replica)}
+        {**wire.encode_effect(effect, before, times, question.draw), **address_of(effect, outcome.replica)}
         for effect in outcome.effects
     ]
     return Expectation(

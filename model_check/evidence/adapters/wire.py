@@ -16,6 +16,8 @@ from msgspec.structs import asdict
 from msgspec.structs import fields as struct_fields
 
 from kraftcheck.evidence.adapters.asked import Question, times_of
+from kraftcheck.evidence.adapters.deadlines import SHUTDOWN_TIMEOUT_MS
+from kraftcheck.evidence.adapters.draws import Draw, drawn_span, read_draw
 from kraftcheck.evidence.adapters.stimuli import Crash, Start
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.lines import State
@@ -174,6 +176,8 @@ def encode_question(question: Question, protocol: Protocol) -> Json:
     event = question.event
     if isinstance(event, Start):
         start = encode_start(question.identity, question.disk, protocol)
+        if question.draw is not None:
+            start["config"]["random"] = question.draw.value
         return {"type": "start", "now": question.now, **start}
     if isinstance(event, Crash):
         return {"type": "crash", "now": question.now}
@@ -182,7 +186,8 @@ def encode_question(question: Question, protocol: Protocol) -> Json:
 
 def encode_event(event: Event, now: int) -> dict[str, Json]:
     """An event at the time ``now``, as :func:`encode_question` does it."""
-    return {"type": kind_of(event), "now": now, **_fields(event, _STEPS)}
+    limit = {"timeoutMs": SHUTDOWN_TIMEOUT_MS} if isinstance(event, events.Shutdown) else {}
+    return {"type": kind_of(event), "now": now, **_fields(event, _STEPS), **limit}
 
 
 def encode_start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str, Json]:
@@ -221,16 +226,16 @@ def encode_start(identity: Replica, disk: Disk, protocol: Protocol) -> dict[str,
 # Effects.
 
 
-def encode_effect(effect: Effect, before: Replica, times: Times) -> dict[str, Json]:
+def encode_effect(effect: Effect, before: Replica, times: Times, draw: Draw | None = None) -> dict[str, Json]:
     """An effect of a step of ``before``. The ``ms`` of a timer are a pair, at least and at most; ``None``: it
-    never expires, and ``"remaining"``: it continues to run.
+    never expires, and ``"remaining"``: it continues to run. ``draw``: the number drawn for random times.
     """
     shown: dict[str, Json] = {"effect": _EFFECTS[type(effect)][0]}
     if isinstance(effect, effects.Fatal | effects.CallFailed):
         sentence = effect.sentence if isinstance(effect, effects.Fatal) else effect.reason.sentence
         return shown | {"reason": sentence}
     if isinstance(effect, effects.ArmTimer):
-        lasts = span(times, effect.duration)
+        lasts = drawn_span(times, effect.duration, draw)
         spread: Json = None if lasts is None else (lasts.low, lasts.high)
         remains = effect.duration is Duration.REMAINING
         return shown | {"timer": effect.timer.value, "ms": "remaining" if remains else spread}
@@ -294,6 +299,11 @@ _WITH_TEXT: Mapping[str, tuple[Effect, ...]] = {
 def decode_start(data: Fields) -> tuple[Replica, Disk, Protocol, Times]:
     """Identity, disk, protocol and times of a ``start``. Raises InputError."""
     return _identity(data.inner("identity")), _disk(data.inner("disk")), *_config(data)
+
+
+def decode_draw(data: Fields) -> Draw | None:
+    """The draw that a ``start`` asks for; ``None`` if it asks for none. Raises InputError."""
+    return read_draw(data.inner("config").values.get("random"))
 
 
 def _identity(data: Fields) -> Replica:

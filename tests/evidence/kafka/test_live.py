@@ -41,7 +41,7 @@ def test_it_shows_all_that_the_protocol_knows() -> None:
     assert shown.effects == set(REPORTED)
     # Releases before trunk replace no entry of a voter.
     assert shown.state | {"pendingUpdate"} == set(wire.STATE)
-    assert shown.addresses
+    assert shown.addresses and shown.draws
 
 
 def test_what_is_nonsense_is_refused_and_the_adapter_goes_on() -> None:

@@ -16,7 +16,7 @@ final class Capabilities {
     private static final List<String> EFFECTS = List.of(
         "persist", "append", "truncate", "flush", "storeSnapshot", "deleteBefore", "loadSnapshot", "request",
         "response", "highWatermark", "transition", "timer", "appendAccepted", "callFailed", "forgetRequests", "stop",
-        "fatal", "giveRecords", "giveSnapshot", "giveLeader");
+        "fatal", "giveRecords", "giveSnapshot", "giveLeader", "wait", "wakeUp");
     private static final List<String> STATE = List.of(
         "state", "epoch", "leader", "voted", "leo", "lastEpoch", "hw", "logStart", "snapshot", "voters",
         "votersOffset", "kraftVersion", "isVoter", "election", "epochStart", "progress", "unacked", "pendingAdd",
@@ -33,6 +33,6 @@ final class Capabilities {
         EFFECTS.forEach(shown.putArray("effects")::add);
         ArrayNode state = shown.putArray("state");
         STATE.stream().filter(each -> VoterUpdate.OFFERED || !each.equals("pendingUpdate")).forEach(state::add);
-        return shown.put("ordered", true).put("addresses", true);
+        return shown.put("ordered", true).put("addresses", true).put("draws", true);
     }
 }

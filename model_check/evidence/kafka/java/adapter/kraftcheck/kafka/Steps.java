@@ -9,6 +9,9 @@ import java.util.Set;
 
 /** The steps of the protocol, from JSON to calls of {@link DrivenReplica}. */
 final class Steps {
+    /** Of a graceful shutdown for which the driver names none. */
+    private static final int SHUTDOWN_TIMEOUT_MS = 3_600_000;
+
     private Steps() { }
 
     /** Take one step of a running process at the time {@code now}. */
@@ -27,7 +30,7 @@ final class Steps {
             case "upgradeKRaftVersion" ->
                 replica.upgradeKRaftVersion(now, step.get("epoch").asInt(), (short) step.get("version").asInt());
             case "createSnapshot" -> createSnapshot(replica, now, step);
-            case "shutdown" -> replica.shutdown(now);
+            case "shutdown" -> replica.shutdown(now, step.path("timeoutMs").asInt(SHUTDOWN_TIMEOUT_MS));
             default -> throw new NotSupported("there is no step '" + type + "'");
         }
     }

@@ -23,9 +23,6 @@ import java.util.concurrent.CompletableFuture;
  * file are the driver's. It is in this package because the constructor of the client that takes all of these is.
  */
 public final class DrivenReplica implements AutoCloseable {
-    /** Longer than any sequence: a graceful shutdown ends by its own rules. */
-    private static final int SHUTDOWN_TIMEOUT_MS = 3_600_000;
-
     private final Effects effects;
     private final JsonNode start;
     private final Metrics metrics = new Metrics();
@@ -60,9 +57,9 @@ public final class DrivenReplica implements AutoCloseable {
             log.snapshots().bootstrap(identity.get("voters"), identity.get("kraftVersion").asInt());
         }
         Setup setup = new Setup(identity, config);
-        client = setup.client(log, clock, delayed, new RoleChanges(effects), this::sent);
+        client = setup.client(log, clock, delayed, new RoleChanges(effects), new Sleep(effects), this::sent);
         connections = new Connections(client, config, setup.nodes(), effects);
-        linger = new Linger(client, config.get("lingerMs").asInt());
+        linger = new Linger(client);
     }
 
     private void sent(RaftRequest.Outbound request) {
@@ -196,9 +193,9 @@ public final class DrivenReplica implements AutoCloseable {
         });
     }
 
-    /** A graceful shutdown begins. */
-    public void shutdown(long now) {
-        take(now, () -> client.shutdown(SHUTDOWN_TIMEOUT_MS).whenComplete((nothing, error) -> {
+    /** A graceful shutdown begins. It gives up after {@code timeoutMs}, which here never come to an end. */
+    public void shutdown(long now, int timeoutMs) {
+        take(now, () -> client.shutdown(timeoutMs).whenComplete((nothing, error) -> {
             effects.add("stop");
             ended = true;
         }));

@@ -7,11 +7,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /** The linger of a leader's pending appends: a deadline in Kafka's {@code BatchAccumulator}, which is no timer. */
 final class Linger {
     private final KafkaRaftClient<?> client;
-    private final int lingerMs;
 
-    Linger(KafkaRaftClient<?> client, int lingerMs) {
+    Linger(KafkaRaftClient<?> client) {
         this.client = client;
-        this.lingerMs = lingerMs;
     }
 
     /** Whether records wait for the end of the linger. */
@@ -25,9 +23,9 @@ final class Linger {
         return deadline == null ? Long.MAX_VALUE : deadline.get();
     }
 
-    /** A running linger is over at {@code now}, or is not. */
+    /** A running linger is over at {@code now}, or is not, even if its time has passed. */
     void setExpired(boolean expired, long now) {
-        if (isRunning()) find().set(expired ? now : now + lingerMs);
+        if (isRunning()) find().set(expired ? now : Math.max(deadline(), now + 1));
     }
 
     private AtomicLong find() {

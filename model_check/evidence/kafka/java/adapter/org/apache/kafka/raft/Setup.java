@@ -36,17 +36,18 @@ final class Setup {
 
     /** The client on this log and clock; requests that it sends go to {@code sent}. */
     KafkaRaftClient<Long> client(MemoryLog log, DriverClock clock, DelayedFetches delayed, RoleChanges changes,
-            Consumer<RaftRequest.Outbound> sent) {
+            Sleep sleep, Consumer<RaftRequest.Outbound> sent) {
         JsonNode cluster = identity.get("clusterId");
         return new KafkaRaftClient<>(
             OptionalInt.of(identity.get("replicaId").asInt()),
             Uuid.fromString(identity.get("replicaDirectoryId").asText()),
-            new LongSerde(), Delivery.channel(listener(identity), sent), Delivery.queue(), log, MEMORY, clock, delayed,
+            new LongSerde(), Delivery.channel(listener(identity), sent), Delivery.queue(sleep), log, MEMORY, clock, delayed,
             config.get("fetchMaxWaitMs").asInt(), identity.get("canBecomeVoter").asBoolean(),
             cluster.isNull() ? null : cluster.asText(), List.of(InetSocketAddress.createUnresolved(NOWHERE, 1)),
             Endpoints.fromInetSocketAddresses(listeners()),
             new SupportedVersionRange((short) 0, (short) identity.get("maxKraftVersion").asInt()),
-            changes, new LargestRandom(), new QuorumConfig(quorumConfig()));
+            changes, new ChosenRandom(!config.path("random").asText().equals("smallest")),
+            new QuorumConfig(quorumConfig()));
     }
 
     private AbstractConfig quorumConfig() {

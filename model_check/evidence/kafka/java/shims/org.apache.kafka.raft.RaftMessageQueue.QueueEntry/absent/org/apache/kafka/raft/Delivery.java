@@ -48,10 +48,11 @@ final class Delivery {
     }
 
     /** A queue that is always empty: messages are handed over one by one. */
-    static RaftMessageQueue queue() {
+    static RaftMessageQueue queue(Sleep sleep) {
         return new RaftMessageQueue() {
             @Override
             public RaftMessage poll(long timeoutMs) {
+                sleep.begins(timeoutMs);
                 return null;
             }
 
@@ -66,7 +67,9 @@ final class Delivery {
             }
 
             @Override
-            public void wakeup() { }
+            public void wakeup() {
+                sleep.ends();
+            }
         };
     }
 }

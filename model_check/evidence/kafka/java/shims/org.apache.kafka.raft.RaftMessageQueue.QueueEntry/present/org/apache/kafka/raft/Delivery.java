@@ -57,10 +57,11 @@ final class Delivery {
     }
 
     /** A queue that is always empty: messages are handed over one by one. */
-    static RaftMessageQueue queue() {
+    static RaftMessageQueue queue(Sleep sleep) {
         return new RaftMessageQueue() {
             @Override
             public Optional<QueueEntry> poll(long timeoutMs) {
+                sleep.begins(timeoutMs);
                 return Optional.empty();
             }
 
@@ -75,7 +76,9 @@ final class Delivery {
             }
 
             @Override
-            public void wakeup() { }
+            public void wakeup() {
+                sleep.ends();
+            }
         };
     }
 }
