@@ -182,7 +182,7 @@ def _is_as_asked(before: Replica, batches: list[Batch], change: Batch, event: Ev
         records = (KRaftVersion(event.version), Voters(_as_described(before, old)))
     else:
         asked = _as_asked(before, old, event)
-        if asked == old and not _is_update(event):
+        if asked == old and _entry_to_update(before, event) is None:
             return False
         records = (Voters(asked),)
     return change.records == records
@@ -207,11 +207,6 @@ def _joins_after_removal(before: Replica, batches: list[Batch], change: Batch) -
     return any(adding.voter.key in membership.added(old, new) for new in membership.sets_in(change)) and (
         adding.voter.key in known
     )
-
-
-def _is_update(event: Event | None) -> bool:
-    """Whether a voter describes itself, possibly as the log describes it already."""
-    return isinstance(request_of(event), messages.UpdateRaftVoterRequest)
 
 
 def _as_described(before: Replica, old: VoterSet) -> VoterSet:
@@ -319,7 +314,9 @@ def _adds_another(event: Event | None, after: Replica) -> bool:
 
 
 def _entry_to_update(before: Replica, event: Event | None) -> Voter | None:
-    """The entry that a leader may take over in the step: on a request, or on the answer to its probe."""
+    """The entry that a leader may take over in the step: on a request, or on the answer to its probe. The log
+    may describe the voter so already.
+    """
     request, change = request_of(event), before.role.change if isinstance(before.role, Leader) else None
     if isinstance(request, messages.UpdateRaftVoterRequest):
         return reported_entry(request)
