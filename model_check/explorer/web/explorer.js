@@ -26,7 +26,10 @@ const addressOf = (path, step) => `#path=${pathText(path)}&step=${step}`;
 
 function fromAddress() {
   const found = /^#path=([^&]*)(?:&step=(\d{1,9}))?$/.exec(location.hash);
-  const text = found ? decodeURIComponent(found[1]) : "";
+  let text = found ? found[1] : "";
+  try {
+    text = decodeURIComponent(text);
+  } catch {} // The server says what is wrong with it.
   return { text, step: found?.[2] === undefined ? null : Number(found[2]) };
 }
 
