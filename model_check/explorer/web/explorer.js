@@ -26,7 +26,10 @@ const addressOf = (path, step) => `#path=${pathText(path)}&step=${step}`;
 
 function fromAddress() {
   const found = /^#path=([^&]*)(?:&step=(\d{1,9}))?$/.exec(location.hash);
-  const text = found ? decodeURIComponent(found[1]) : "";
+  let text = found ? found[1] : "";
+  try {
+    text = decodeURIComponent(text);
+  } catch {} // The server says what is wrong with it.
   return { text, step: found?.[2] === undefined ? null : Number(found[2]) };
 }
 
@@ -123,14 +126,14 @@ function showPanel() {
   const taken = route[chosen.step];
   panel.dataset.taken = String(taken);
   panel.replaceChildren();
+  showJudgements();
+  showBudgets();
   put(panel, "h2", {}, "What can happen next");
   if (chosen.step < route.length)
     put(panel, "p", { class: "note" }, `From ${chosen.step ? `step ${chosen.step}` : "the beginning"}: another step than the one taken (●) branches off.`);
   if (shown.ended) put(panel, "p", { class: "violates" }, shown.ended);
   doc.lanes.forEach((lane, index) => showLane(lane, index, taken));
   showNetwork();
-  showJudgements();
-  showBudgets();
   showCheck();
   if (focused) panel.focus({ preventScroll: true });
 }
@@ -201,7 +204,7 @@ async function showPreview(line, more, option) {
   try {
     const { step, rules } = await ask(question("preview", shown.path, { option }));
     Object.assign(doc.rules, rules);
-    const changes = step.changes.filter((each) => each.lane !== null);
+    const changes = step.changes.filter((each) => each.lane !== null && !isHidden(each, step));
     if (changes.length) put(box, "h5", {}, "What changes");
     if (changes.length) box.append(changeTable(changes));
     else put(box, "p", {}, "No replica changes.");
@@ -220,9 +223,8 @@ function showNetwork() {
 function showJudgements() {
   const broken = shown.properties.filter((each) => each.holds === false);
   const judged = shown.properties.filter((each) => each.holds !== null);
-  put(panel, "h3", {}, "Properties");
   for (const each of broken) put(panel, "p", { class: "violates" }, `${each.name} is ${each.verdict}. ${each.statement}`);
-  const summary = broken.length ? `${judged.length - broken.length} of ${judged.length} hold` : `All ${judged.length} hold here`;
+  const summary = broken.length ? `${judged.length - broken.length} of ${judged.length} properties hold` : `All ${judged.length} properties hold here`;
   const list = put(null, "dl", { class: "judged" });
   for (const each of shown.properties) {
     put(list, "dt", { class: each.holds === false ? "violates" : "" }, each.id ? `${each.name} (${each.id})` : each.name);
@@ -238,8 +240,7 @@ function showJudgements() {
 
 function showBudgets() {
   if (!shown.budgets.length) return;
-  put(panel, "h3", {}, "Budgets");
-  put(panel, "p", {}, shown.budgets.map((each) => `${each.name} ${each.left} of ${each.size}`).join(", "), " left.");
+  put(panel, "p", { class: "note" }, "Budgets left: ", shown.budgets.map((each) => `${each.name} ${each.left} of ${each.size}`).join(", "));
 }
 
 // The checker, and saving.
@@ -248,7 +249,7 @@ let checking = false;
 const results = new Map(); // What the checker said, by path.
 
 function showCheck() {
-  put(panel, "h3", {}, "Check from here");
+  put(panel, "h2", {}, "Check from here");
   const text = pathText(shown.path);
   const press = put(panel, "button", { type: "button", disabled: checking, onclick: () => check(text) }, "Explore every state from here");
   if (checking) put(press, "span", {}, " …");

@@ -333,7 +333,8 @@ function changeTable(changes) {
   for (const each of changes) {
     const row = put(rest, "tr");
     const name = doc.lanes[each.lane].name;
-    put(row, "th", { scope: "row" }, name === before ? "" : name);
+    if (name === before) put(row, "td");
+    else put(row, "th", { scope: "row" }, name);
     before = name;
     put(row, "td", {}, each.field);
     put(row, "td", { class: "before" }, each.before);
