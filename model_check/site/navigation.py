@@ -22,7 +22,8 @@ _HOW_TO: Final = (
 _BACKGROUND: Final = (
     "architecture.md", "engine.md", "reference.md", "schemas/index.md", "rules.md", "brokers.md",
     "brokers-compared.md", "proofs.md", "tlc.md", "tla-modules.md", "designs.md", "pipeline.md",
-    "pipeline/explore.md", "pipeline/campaign.md", "pipeline/vectors.md", "pipeline/logs.md", "vectors-format.md", "changelog.md",
+    "pipeline/explore.md", "pipeline/campaign.md", "pipeline/vectors.md", "pipeline/logs.md",
+    "vectors-format.md", "changelog.md",
 )  # fmt: skip
 
 

@@ -97,7 +97,8 @@ def svg(scene: Scene, caption: str) -> str:
         f'<svg class="scene" role="img" aria-label="{words}" viewBox="0 0 {width} {height}" '
         f'width="{width}" xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
     )
-    return f"<figure>{drawing}<figcaption>{escape(printable(caption))}</figcaption></figure>"
+    words = f"<figcaption>{escape(printable(caption))}</figcaption>"
+    return f"<figure data-search-exclude>{drawing}{words}</figure>"
 
 
 def _places(scene: Scene, width: int) -> Iterator[tuple[tuple[int, int], tuple[float, float]]]:

@@ -9,39 +9,36 @@ if (location.protocol === "file:") {
       this.frame = document.createElement("iframe")
       this.frame.hidden = true
       this.frame.title = "search"
-      this.receive = event => {
-        if (event.source !== this.frame.contentWindow) return
-        const copy = new MessageEvent("message", { data: event.data })
-        this.dispatchEvent(copy)
-        if (this.onmessage) this.onmessage(copy)
-      }
-      window.addEventListener("message", this.receive)
-      this.frame.addEventListener("load", () => this.start(address), { once: true })
       this.frame.srcdoc = "<!doctype html><title>search</title>"
+      this.frame.addEventListener("load", () => this.start(address), { once: true })
       document.body.append(this.frame)
     }
     start(address) {
       const inside = this.frame.contentWindow
-      inside.postMessage = data => window.postMessage.call(window, data, "*")
-      // In a worker, self.postMessage answers; from outside the same name asks.
-      this.ask = data => inside.dispatchEvent(new inside.MessageEvent("message", { data }))
-      inside.postMessage = data => {
-        const copy = new MessageEvent("message", { data })
-        this.dispatchEvent(copy)
-        if (this.onmessage) this.onmessage(copy)
-      }
+      // As for a worker: what crosses the border is copied into the world of the other side, and comes later.
+      inside.postMessage = data => setTimeout(() => this.answer(structuredClone(data)))
+      this.ask = data =>
+        setTimeout(() => inside.onmessage(new inside.MessageEvent("message", { data: inside.structuredClone(data) })))
       const program = inside.document.createElement("script")
       program.src = new URL(address, location.href)
-      program.onload = () => { const all = this.waiting; this.waiting = null; all.forEach(each => this.ask(each)) }
+      program.onload = () => {
+        const earlier = this.waiting
+        this.waiting = null
+        earlier.forEach(each => this.ask(each))
+      }
       program.onerror = () => this.onerror && this.onerror(new ErrorEvent("error"))
       inside.document.body.append(program)
+    }
+    answer(data) {
+      const event = new MessageEvent("message", { data })
+      this.dispatchEvent(event)
+      if (this.onmessage) this.onmessage(event)
     }
     postMessage(data) {
       if (this.waiting) this.waiting.push(data)
       else this.ask(data)
     }
     terminate() {
-      window.removeEventListener("message", this.receive)
       this.frame.remove()
     }
   }
