@@ -41,7 +41,7 @@ SAY_IF_LEFT_OUT := command -v node >/dev/null || { \
   echo "NOT RUN: the pages in Chromium (they need chromium and chromium-driver). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants tools pages executed vectors lint format types recorded kafka nightly bench clean
+.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants tools pages executed vectors lint format types recorded kafka nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -133,8 +133,12 @@ pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	$(RUN) kraftcheck.checking.finding_pages docs
 	$(RUN) kraftcheck.systems.scenario_schema > docs/schemas/scenario-file.json
 
+docs: $(INSTALLED) ## the site for the browser, with search and all counterexamples: build/site
+	$(RUN) kraftcheck.site.build build/site
+
 executed: $(INSTALLED) ## record what scenarios and vectors execute, for `kraftcheck impact`; takes minutes
 	$(RUN) kraftcheck.impact.record
+	$(RUN) kraftcheck.site.counterexamples
 
 vectors: $(WITH_SPARK) ## make tests/vectors anew, after a change of what the reference answers; takes two minutes
 	$(KRAFTCHECK) pipeline vectors -o tests/vectors

@@ -97,17 +97,21 @@ they are not all since 3.9. `kraftcheck rules ID` has the text of a rule.
 def as_markdown(table: Sequence[Row]) -> str:
     """The page: counts, gaps, then the rules of each area."""
     production = evidence.in_recorded_runs()
-    parts = [
-        _INTRODUCTION.format(
-            runs=len(production.runs), recorded=production.recorded, compared=production.compared
-        ),
+    introduction = _INTRODUCTION.format(
+        runs=len(production.runs), recorded=production.recorded, compared=production.compared
+    )
+    areas = (_area(area, group) for area, group in _areas(table).items())
+    return "\n".join([introduction, overview(table), _by_area(table), *areas])
+
+
+def overview(table: Sequence[Row]) -> str:
+    """The sections about all rules together: counts, gaps and their reasons, as Markdown."""
+    parts = (
         _summary(table),
         _gaps(table),
         _with_reasons(table, "Without mutant, and why", lambda rule: rule.unmutated),
         _with_reasons(table, "Without code, and why", lambda rule: rule.uncovered),
-        _by_area(table),
-    ]
-    parts += [_area(area, group) for area, group in _areas(table).items()]
+    )
     return "\n".join(parts)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import asdict
 from msgspec.structs import fields as struct_fields
 
@@ -73,7 +74,7 @@ _TIMES = {
 }
 
 #: By class the name of a step or effect, and the fields whose names differ from those of the class.
-Names = Mapping[type, tuple[str, Mapping[str, str]]]
+Names = Mapping[type[Struct], tuple[str, Mapping[str, str]]]
 
 _STEPS: Names = {
     Start: ("start", {}),
@@ -278,7 +279,7 @@ def decode_effect(data: Fields) -> tuple[Effect, ...]:
         return (effects.Reply(data.number("to"), _read_response(data), data.number("requestId")),)
     made_by, fields = _REPORTED[kind]
     values = {fields.get(key) or key: value for key, value in data.values.items()}
-    found: Effect = codec.decode(
+    found: Any = codec.decode(
         {name: values.get(name) for name in made_by.__struct_fields__}, made_by, data.where
     )
     return (found,)
@@ -358,7 +359,7 @@ def decode_event(data: Fields) -> Event:
     event, fields = _LOCAL[kind]
     values = {fields.get(key) or _snake(key): _as_declared(value) for key, value in data.values.items()}
     known = event.__struct_fields__
-    found: Event = codec.decode({key: values[key] for key in known if key in values}, event, data.where)
+    found: Any = codec.decode({key: values[key] for key in known if key in values}, event, data.where)
     return found
 
 
