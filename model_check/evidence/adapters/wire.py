@@ -356,10 +356,11 @@ def decode_event(data: Fields) -> Event:
         return events.ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
     if kind not in _LOCAL:
         raise InputError(f"{data.where}: there is no message of type {kind!r}.")
+    event: Any
     event, fields = _LOCAL[kind]
     values = {fields.get(key) or _snake(key): _as_declared(value) for key, value in data.values.items()}
     known = event.__struct_fields__
-    found: Any = codec.decode({key: values[key] for key in known if key in values}, event, data.where)
+    found: Event = codec.decode({key: values[key] for key in known if key in values}, event, data.where)
     return found
 
 
