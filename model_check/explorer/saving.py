@@ -26,7 +26,7 @@ class Saved:
 _OF_TRACES: Mapping[str, tuple[str, Callable[[Trace], str]]] = {
     "trace": (".json", json_form.dumps),
     "page": (".html", page_of),
-    "pytest": ("_test.py", program.source),
+    "pytest": (".py", program.source),
     "kafka-test": (".java", kafka_test.source),
     "mermaid": (".mmd", mermaid.render),
 }
@@ -43,8 +43,5 @@ def save(ground: Ground, path: Path, form: str) -> Saved:
         note = "".join(f"# {line}\n" for line in found.notes)
         return Saved(f"{found.scenario.name}.toml", note + toml_text(scenario_data(found.scenario)))
     suffix, render = _OF_TRACES[form]
-    stem = name.replace("-", "_") if form == "pytest" else name
-    return Saved(
-        f"{'test_' if form == 'pytest' else ''}{stem}{suffix.replace('_test', '')}",
-        render(ground.trace(path)),
-    )
+    stem = f"test_{name.replace('-', '_')}" if form == "pytest" else name
+    return Saved(f"{stem}{suffix}", render(ground.trace(path)))

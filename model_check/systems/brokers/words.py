@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from functools import cache
+from typing import Any, cast
+
+from msgspec import NODEFAULT
 
 from kraftcheck.reference.brokers.broker import Broker
 from kraftcheck.reference.brokers.controller import Controller, MetadataLog, Store
@@ -52,13 +55,19 @@ def value_text(value: Any) -> str:
 
 def _parts(value: Any) -> Iterable[str]:
     """The fields of a value that are not at their default, and all states of brokers."""
-    defaults = {**field_defaults(type(value)), **_USUAL}
-    for name in field_types(type(value)):
+    for name, default in _defaults(cast(Hashable, type(value))).items():
         part = getattr(value, name)
-        usual = name in defaults and defaults[name] == part and not isinstance(part, BrokerState)
+        usual = default is not NODEFAULT and default == part and not isinstance(part, BrokerState)
         if name in _LEFT_OUT or usual:
             continue
         yield f"{name.replace('_', '-')}={value_text(part)}"
+
+
+@cache
+def _defaults(kind: Any) -> Mapping[str, Any]:
+    """The fields of a class of values in their order, with the values that are left out."""
+    defaults = {**field_defaults(kind), **_USUAL}
+    return {name: defaults.get(name, NODEFAULT) for name in field_types(kind)}
 
 
 def label(message: InFlight) -> str:
