@@ -271,6 +271,7 @@ def decode_effect(data: Fields) -> tuple[Effect, ...]:
         return (effects.Send(data.number("to"), request, data.number("correlationId")),)
     if kind == "response":
         return (effects.Reply(data.number("to"), _read_response(data), data.number("requestId")),)
+    made_by: Any
     made_by, fields = _REPORTED[kind]
     values = {fields.get(key) or key: value for key, value in data.values.items()}
     found: Effect = codec.decode(
@@ -345,6 +346,7 @@ def decode_event(data: Fields) -> Event:
         return events.ResponseReceived(data.number("from"), response, data.number("correlationId"), now)
     if kind not in _LOCAL:
         raise InputError(f"{data.where}: there is no message of type {kind!r}.")
+    event: Any
     event, fields = _LOCAL[kind]
     values = {fields.get(key) or _snake(key): _as_declared(value) for key, value in data.values.items()}
     known = event.__struct_fields__
