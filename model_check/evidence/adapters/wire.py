@@ -277,6 +277,7 @@ def decode_effect(data: Fields) -> tuple[Effect, ...]:
         return (effects.Send(data.number("to"), request, data.number("correlationId")),)
     if kind == "response":
         return (effects.Reply(data.number("to"), _read_response(data), data.number("requestId")),)
+    made_by: Any
     made_by, fields = _REPORTED[kind]
     values = {fields.get(key) or key: value for key, value in data.values.items()}
     found: Any = codec.decode(

@@ -145,11 +145,12 @@ def test_random_behaviours_are_confirmed(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 5), marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", sorted(shipped()))
-def test_random_behaviours_of_every_scenario_are_confirmed(name: str) -> None:
+def test_random_behaviours_of_every_scenario_are_confirmed(name: str, seeds: range) -> None:
     """But for the states and steps that have no place in the drive protocol, each with its reason."""
     reason = obstacle(shipped()[name])
     if reason is not None:
         pytest.skip(f"{name} NOT REPRODUCED: {reason}")
-    reasons = {stopped_at(name, seed, 30) for seed in range(3)}
+    reasons = {stopped_at(name, seed, 30) for seed in seeds}
     assert not {each for each in reasons if each and not each.startswith(WITHOUT_STEP)}
