@@ -162,7 +162,8 @@ class AdapterHost:
         for server in ready[1:]:
             if self.effects or ready[0] not in self._backing_off:
                 return
-            self.feed(Poll((), server, now), now)
+            # A timer that has expired and changed nothing is still expired.
+            self.feed(Poll(self._clock.expired(now), server, now), now)
 
     def look_at(self, node: int, now: int) -> None:
         """A step at ``now`` is about to look at the connection to ``node``."""
