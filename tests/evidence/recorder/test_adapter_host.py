@@ -173,6 +173,18 @@ def test_every_bootstrap_server_is_tried_with_the_timers_that_are_expired() -> N
     assert [poll["expired"] for poll in polls] == [["fetch"], ["fetch"]]
 
 
+def test_what_is_left_of_the_election_timer_after_a_back_off_is_not_the_back_off() -> None:
+    """Kafka 3.9 and 4.0: the election timer of a candidate that has lost runs on below its back-off."""
+    session = Scripted([timer("election", 1999)], [timer("election", 1049)], [timer("election", 1399)])
+    host = started(session)
+    (drawn,) = host.due()
+    host.begin()
+    host.feed(Resign(1), 500)
+    assert list(host.due()) == [1549]
+    host.feed(Resign(1), 600)
+    assert list(host.due()) == [drawn]
+
+
 def test_a_process_that_the_implementation_has_not_is_refused_in_its_words() -> None:
     session = Scripted()
     session.refuses = "no process of this release makes itself a voter"
