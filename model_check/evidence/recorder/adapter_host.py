@@ -25,9 +25,9 @@ from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.fields import Fields, Json
 from kraftcheck.evidence.recordings.identity import endpoints_of
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.config import Times, connection_span
+from kraftcheck.reference.config import Times, connection_span, span
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import Effect, Fatal, ForgetRequests, Reply, Send, Stop
+from kraftcheck.reference.effects import Duration, Effect, Fatal, ForgetRequests, Reply, Send, Stop
 from kraftcheck.reference.events import (
     BackoffExpired,
     Event,
@@ -97,6 +97,10 @@ class AdapterHost:
         self._fetches: set[int] = set()
         self._raw: dict[int, Json] = {}
         self._due: dict[Timer, int] = {}
+        self._below_back_off: tuple[int, int] | None = None
+        back_off = span(times, Duration.ELECTION_BACKOFF)
+        assert back_off is not None
+        self._longest_back_off = back_off.high
         self._failure = ""
         self._unshown = False
         self._state: Json = {}
@@ -162,7 +166,8 @@ class AdapterHost:
         for server in ready[1:]:
             if self.effects or ready[0] not in self._backing_off:
                 return
-            self.feed(Poll((), server, now), now)
+            # A timer that has expired and changed nothing is still expired.
+            self.feed(Poll(self._clock.expired(now), server, now), now)
 
     def look_at(self, node: int, now: int) -> None:
         """A step at ``now`` is about to look at the connection to ``node``."""
@@ -271,7 +276,8 @@ class AdapterHost:
         """The adapter arms a timer. What it would draw at random, the recorder draws.
 
         An election timer that expires when the one before would have is what is left of that; so is one of
-        1 ms after that, for a timer expires in a poll only.
+        1 ms after that, for a timer expires in a poll only. After a back-off it may be what is left of the
+        election timer below it (Kafka 3.9 and 4.0).
         """
         self._unshown |= not Clock.is_shown(timer)
         if ms is None:
@@ -282,8 +288,15 @@ class AdapterHost:
             self._due[timer] = due
             if timer is Timer.ELECTION and before is not None and max(before, now + 1) == due:
                 return
-            if timer is Timer.ELECTION and ms > self._times.election_backoff_max:
-                ms = self._election_timeout()
+            if timer is Timer.ELECTION:
+                below, self._below_back_off = self._below_back_off, None
+                if below is not None and max(below[0], now + 1) == due:
+                    self._due[timer], self._clock.deadlines[timer] = below
+                    return
+                if ms > self._longest_back_off:
+                    ms = self._election_timeout()
+                elif before is not None and (deadline := self._clock.deadlines[timer]) is not None:
+                    self._below_back_off = before, deadline
             self._clock.deadlines[timer] = now + ms
 
     def _election_timeout(self) -> int:

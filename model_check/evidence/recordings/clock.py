@@ -47,12 +47,20 @@ class Clock:
         self._drawn: Duration | SuccessorBackoff = Duration.ELECTION_TIMEOUT
         self.drawn_at: int | None = None
         self.draws = 0
+        self._below_back_off: int | None = None
 
     def arm(self, effect: ArmTimer, now: int) -> None:
         """``effect`` happens at ``now``."""
         if effect.duration is Duration.REMAINING:
+            if effect.timer is Timer.ELECTION and self._below_back_off is not None:
+                # What remains is not the back-off: the election timer runs on below it (Kafka 3.9 and 4.0:
+                # CandidateState.remainingElectionTimeMs).
+                self.deadlines[Timer.ELECTION], self._below_back_off = self._below_back_off, None
+                self.random_from = None
             return
         if effect.timer is Timer.ELECTION:
+            backs_off = effect.duration is Duration.ELECTION_BACKOFF
+            self._below_back_off = self.deadlines.get(Timer.ELECTION) if backs_off else None
             is_random = effect.duration in (Duration.ELECTION_TIMEOUT, Duration.ELECTION_BACKOFF)
             self.random_from, self._drawn = (now, effect.duration) if is_random else (None, self._drawn)
             self.drawn_at = None

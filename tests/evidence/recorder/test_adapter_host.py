@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from kraftcheck.evidence.adapters.answers import Answer
 from kraftcheck.evidence.adapters.wire import EFFECTS, EVENTS
 from kraftcheck.evidence.adapters.wire import STATE as SHOWN
-from kraftcheck.evidence.recorder.adapter_host import AdapterHost, require_whole
+from kraftcheck.evidence.recorder.adapter_host import AdapterHost, RefusedError, require_whole
+from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Resign
+from kraftcheck.reference.events import Resign, ResponseReceived
+from kraftcheck.reference.messages import FetchRequest, FetchResponse
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey, static_voters
@@ -39,18 +42,21 @@ class Scripted:
 
     def __init__(self, *effects: list[dict[str, Any]]) -> None:
         self.effects, self.asked = list(effects), list[dict[str, Any]]()
+        self.refuses: str | None = None
 
     def exchange(self, asked: dict[str, Any], place: str) -> Answer:
         """The next effects."""
         self.asked.append(asked)
+        if self.refuses is not None:
+            return Answer((), {}, self.refuses)
         return Answer(tuple(self.effects.pop(0)) if self.effects else (), STATE)
 
 
-def started(session: Scripted) -> AdapterHost:
+def started(session: Scripted, servers: Mapping[int, int] | None = None) -> AdapterHost:
     """Replica 1 behind ``session``, started at 0 ms."""
     identity = Replica(ReplicaKey(1, "d1"), static_voters((1, 2, 3)))
     session_: Any = session
-    return AdapterHost(session_, random.Random(1), KAFKA, Times(), {}, identity, Disk(), 0)
+    return AdapterHost(session_, random.Random(1), KAFKA, Times(), servers or {}, identity, Disk(), 0)
 
 
 def timer(name: str, ms: int) -> dict[str, Any]:
@@ -74,6 +80,117 @@ def test_a_restarted_timer_that_no_state_shows_is_known_until_the_next_step() ->
         host.round(now)
         shown.append(host.arms_unshown())
     assert shown == [False, True, False]
+
+
+def fetches(to: int, correlation: int) -> dict[str, Any]:
+    """The effect that sends a Fetch."""
+    data = write_message(FetchRequest(1, ReplicaKey(1, "d1"), 0, 0, None, 500))
+    return {"effect": "request", "to": to, "correlationId": correlation, "api": "Fetch", "data": data}
+
+
+def answered(host: AdapterHost, source: int, correlation: int, now: int) -> None:
+    """An answer arrives to the request with the recorder's number ``correlation``."""
+    host.begin()
+    host.feed(ResponseReceived(source, FetchResponse(1), correlation, now), now)
+
+
+def kinds_asked(session: Scripted) -> list[str]:
+    """The kinds of the steps so far."""
+    return [asked["type"] for asked in session.asked]
+
+
+#: The time of an answer, and the back-off that it may start.
+AT, BACKOFF = 100, 20
+
+
+def test_an_answer_may_start_a_back_off_which_ends_at_its_time() -> None:
+    session = Scripted([], [fetches(2, 0)])
+    host = started(session)
+    host.begin()
+    host.round(1)
+    answered(host, 2, 0, AT)
+    assert AT + BACKOFF in host.due()
+    host.round(AT + BACKOFF - 1)
+    assert "backoffExpired" not in kinds_asked(session)
+    host.round(AT + BACKOFF)
+    assert kinds_asked(session)[-2:] == ["backoffExpired", "poll"]
+    assert not list(host.due()) or min(host.due()) > AT + BACKOFF
+
+
+def test_a_late_answer_starts_the_back_off_as_if_nothing_had_timed_out() -> None:
+    """Kafka takes it for a failure as long as it has not looked at the connection again."""
+    forgets = [{"effect": "forgetRequests", "node": 2}]
+    session = Scripted([], [fetches(2, 0)], forgets)
+    host = started(session)
+    host.begin()
+    host.round(1)
+    late = 1 + Times().request_timeout
+    host.look_at(2, late)
+    assert kinds_asked(session)[-1] == "requestTimedOut"
+    answered(host, 2, 0, late + 5)
+    assert late + 5 + BACKOFF in host.due()
+    # The second answer to the same request starts none.
+    host.look_at(2, late + 5 + BACKOFF)
+    asked = len(session.asked)
+    answered(host, 2, 0, late + 60)
+    host.look_at(2, late + 60 + BACKOFF)
+    assert kinds_asked(session)[asked:] == ["response"]
+
+
+def test_only_the_connection_that_a_step_looks_at_notices_its_time_out() -> None:
+    """A leader that gets AddRaftVoter looks at the connection to the new voter alone."""
+    session = Scripted([], [fetches(2, 0), fetches(3, 1)])
+    host = started(session)
+    host.begin()
+    host.round(1)
+    host.look_at(3, 1 + Times().request_timeout)
+    assert [asked["node"] for asked in session.asked if asked["type"] == "requestTimedOut"] == [3]
+
+
+def test_forgetting_every_request_ends_every_back_off() -> None:
+    session = Scripted([], [fetches(2, 0)], [], [{"effect": "forgetRequests", "node": None}])
+    host = started(session)
+    host.begin()
+    host.round(1)
+    answered(host, 2, 0, AT)
+    host.feed(Resign(1), AT + 1)
+    host.round(AT + BACKOFF)
+    assert "backoffExpired" not in kinds_asked(session)
+
+
+def test_every_bootstrap_server_is_tried_with_the_timers_that_are_expired() -> None:
+    servers = {-2: 2, -3: 3}
+    session = Scripted([timer("fetch", 50)], [fetches(-2, 0)], [], [fetches(-3, 1)], [])
+    host = started(session, servers)
+    for server, correlation in ((-2, 0), (-3, 1)):
+        host.begin()
+        host.round(1 + correlation)
+        answered(host, server, correlation, 45)
+    host.begin()
+    host.round(51)
+    polls = [asked for asked in session.asked if asked["type"] == "poll"][-2:]
+    assert {poll["discovery"] for poll in polls} == set(servers)
+    assert [poll["expired"] for poll in polls] == [["fetch"], ["fetch"]]
+
+
+def test_what_is_left_of_the_election_timer_after_a_back_off_is_not_the_back_off() -> None:
+    """Kafka 3.9 and 4.0: the election timer of a candidate that has lost runs on below its back-off."""
+    session = Scripted([timer("election", 1999)], [timer("election", 1049)], [timer("election", 1399)])
+    host = started(session)
+    (drawn,) = host.due()
+    host.begin()
+    host.feed(Resign(1), 500)
+    assert list(host.due()) == [1549]
+    host.feed(Resign(1), 600)
+    assert list(host.due()) == [drawn]
+
+
+def test_a_process_that_the_implementation_has_not_is_refused_in_its_words() -> None:
+    session = Scripted()
+    session.refuses = "no process of this release makes itself a voter"
+    with pytest.raises(RefusedError, match="cannot start a process") as caught:
+        started(session)
+    assert caught.value.reason == session.refuses
 
 
 def declaring(missing: str) -> Any:
