@@ -86,7 +86,7 @@ def test_a_source_tree_takes_jars_from_the_option_a_build_or_the_system(
 
 
 def test_a_folder_of_jars_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--jars: .*absent is no folder"):
+    with pytest.raises(InputError, match=r"--jars: .*absent is no folder"):
         find(tree(tmp_path / "kafka"), tmp_path / "absent")
 
 
