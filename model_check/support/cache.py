@@ -18,6 +18,8 @@ KEPT = 12
 #: The beginning of the name of a folder that is being made; one so old was left behind by a killed process.
 _UNFINISHED = ".unfinished-"
 _LEFT_BEHIND_SECONDS = 24 * 3600.0
+#: The list of the files of a kept folder with their sizes, in that folder.
+_CONTENT = ".content"
 
 
 def user_cache() -> Path:
@@ -46,7 +48,8 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     """The folder that ``make`` fills, in the user's cache: made if it is not there yet under this ``key``.
 
     Two processes may make it at once: each makes its own, and the first one stays. Where ``make`` raises,
-    nothing stays. Raises InputError where the cache cannot be written, or others can write to it.
+    nothing stays. A folder that has lost a file, or part of one, is made anew. Raises InputError where the
+    cache cannot be written, or others can write to it.
     """
     place = user_cache() / kind
     found = place / key
@@ -58,7 +61,8 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
                 f"{place}: other users can write to it or to the folder that it is in, so no program is run "
                 "from there; run 'chmod go-w' on both, or name another folder by XDG_CACHE_HOME."
             )
-        if not found.is_dir():
+        if not _is_whole(found):
+            shutil.rmtree(found, ignore_errors=True)
             _make(place, found, make)
             _forget(place, found)
         os.utime(found)
@@ -73,11 +77,25 @@ def _make(place: Path, found: Path, make: Callable[[Path], None]) -> None:
     unfinished = Path(tempfile.mkdtemp(dir=place, prefix=_UNFINISHED))
     try:
         make(unfinished)
+        (unfinished / _CONTENT).write_text(_content(unfinished), encoding="utf-8")
         unfinished.chmod(0o700)
         with suppress(OSError):  # Another process was faster.
             os.rename(unfinished, found)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether ``folder`` is there with all files that it was made with, of the same size."""
+    try:
+        return (folder / _CONTENT).read_text(encoding="utf-8") == _content(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _content(folder: Path) -> str:
+    files = (each for each in folder.rglob("*") if each.is_file() and each != folder / _CONTENT)
+    return "".join(sorted(f"{each.relative_to(folder)} {each.stat().st_size}\n" for each in files))
 
 
 def _forget(place: Path, found: Path) -> None:

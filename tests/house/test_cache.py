@@ -33,6 +33,17 @@ def test_a_folder_is_made_once_for_each_key() -> None:
     assert (found / "content").read_text() == "first"
 
 
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda path: path.write_text(""), lambda path: (path.parent / "x").touch()]
+)
+def test_a_damaged_folder_is_made_anew(damage: Callable[[Path], object]) -> None:
+    found = kept_folder("things", "a", writing("first"))
+    damage(found / "content")
+    kept_folder("things", "a", writing("second"))
+    assert (found / "content").read_text() == "second"
+    assert not (found / "x").exists()
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_what_is_not_finished_leaves_nothing(error: type[BaseException]) -> None:
     def fails(folder: Path) -> None:

@@ -6,7 +6,7 @@ departs from what the implementation did.
 
 The file is gzip with a JSON object a line, UTF-8: ``format`` and ``version``, then the greeting and its
 answer, then for each sequence a line ``{"sequence": NAME}`` and its questions (docs/drive.md), each followed
-by its answer.
+by its answer; and last ``{"end": N}``, where N is the number of sequences.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.gzip_lines import gzip_lines
 
-FORMAT, VERSION = "kraftcheck-drive-session", 1
+FORMAT, VERSION = "kraftcheck-drive-session", 2
 
 _WHAT = "a recorded session of kraftcheck drive"
 
@@ -70,7 +70,8 @@ class Recorder:
 
     def write(self, path: Path) -> None:
         """Write the session. Raises InputError where that is not possible."""
-        text = "".join(f"{line}\n" for line in self._lines)
+        end = json.dumps({"end": sum(line.startswith('{"sequence"') for line in self._lines)})
+        text = "".join(f"{line}\n" for line in (*self._lines, end))
         write_atomically(path, gzip.compress(text.encode(), mtime=0))
 
 
@@ -102,17 +103,25 @@ def read(path: Path) -> Iterator[RecordedSequence]:
     """The sequences of a recorded session; the first is the greeting, without a name. Raises InputError."""
     lines = gzip_lines(path, _WHAT)
     _require_format(path, next(lines, None))
-    sequence = RecordedSequence("")
+    sequence, count, end = RecordedSequence(""), 0, None
     for text, where in lines:
+        if end is not None:
+            raise InputError(f"{where}: is after the end of the session; record it again.")
         asked = Fields.of(codec.parse(text, where), where)
         if "sequence" in asked:
             yield sequence
-            sequence = RecordedSequence(asked.text("sequence"))
+            sequence, count = RecordedSequence(asked.text("sequence")), count + 1
+            continue
+        if "end" in asked:
+            end = asked.number("end")
             continue
         answered = next(lines, None)
         if answered is None:
             raise InputError(f"{where}: the question has no answer, so the file is cut off; record it again.")
         sequence.exchanges.append(Exchange(asked, answered[0]))
+    if end != count:
+        whole = "has no end" if end is None else f"has {count} sequences of {end}"
+        raise InputError(f"{path}: {whole}, so the file is cut off; record it again.")
     yield sequence
 
 

@@ -153,6 +153,8 @@ def _property(name: str, text: str) -> str | None:
 
 def _third_party(tree: Path, folder: Path | None) -> tuple[Path, ...]:
     if folder is not None:
+        if not folder.is_dir():
+            raise InputError(f"--jars: {folder} is no folder; name the one that has the third-party jars.")
         where, found = str(folder), _by_name([folder])
     else:
         built = sorted(tree.glob("*/build/dependant-libs*"))

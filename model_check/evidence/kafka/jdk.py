@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import signal
@@ -61,7 +62,10 @@ def classpath(places: Iterable[Path]) -> str:
 
 
 def run(words: Sequence[str]) -> None:
-    """Run a program to its end. An exception ends it with all its processes. Raises FailedError."""
+    """Run a program to its end. An exception ends it with all its processes.
+
+    Raises FailedError, and OSError where the program found the disk full.
+    """
     with subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -76,6 +80,8 @@ def run(words: Sequence[str]) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             raise
     if process.returncode != 0:
+        if os.strerror(errno.ENOSPC) in output:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         raise FailedError(_first_error(output) or f"exit code {process.returncode}")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kraftcheck.evidence.kafka import jdk
 from kraftcheck.evidence.kafka.installation import GENERATOR, MODULES, SourceTree
-from kraftcheck.support.files import TemporaryFolder
 
 #: The packages of generated messages, by the module that describes them, and what makes their table of types.
 _MESSAGES = {
@@ -25,8 +25,9 @@ def compile_tree(
 
     stubs: sources of stubs of classes of libraries that are not there. Raises FailedError.
     """
-    with TemporaryFolder("kraftcheck-kafka-") as name:
-        work = Path(name)
+    # In the folder, which the cache sweeps if this process is killed.
+    work = folder / ".generated"
+    try:
         tell(f"generating the messages of {kafka.name}")
         generated = _generate(kafka, stubs, tools, work)
         tell(f"compiling {kafka.name}, once for these sources")
@@ -42,6 +43,8 @@ def compile_tree(
             "-sourcepath",
             path,
         )
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _generate(kafka: SourceTree, stubs: Sequence[Path], tools: jdk.Jdk, work: Path) -> Path:

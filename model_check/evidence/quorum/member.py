@@ -17,6 +17,7 @@ from kraftcheck.evidence.adapters.session import (
     expectation,
     note_correlations,
 )
+from kraftcheck.evidence.adapters.state_machine import StateMachine
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start, Stimulus
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.reference.disk import Disk
@@ -72,6 +73,7 @@ class Member:
         self._asking = Asking(self._sequence, punctual=True)
         self._correlations: Correlations = {}
         self._requests: dict[int, Request] = {}
+        self._machine = StateMachine()
         self._taken = 0
         known = session.capabilities
         #: What the adapter does not show although a verdict rests on it: effects and fields of the state.
@@ -111,7 +113,7 @@ class Member:
         if question is None:
             return []
         if isinstance(question.event, Start):
-            self._correlations, self._requests = {}, {}
+            self._correlations, self._requests, self._machine = {}, {}, StateMachine()
         kind, known = wire.kind_of(question.event), self._session.capabilities
         if kind not in known.events:
             if isinstance(question.event, Crash):
@@ -130,7 +132,10 @@ class Member:
         self.unshown |= {each["effect"] for each in expected.effects} & set(ON_DISK) - known.effects
         if answer.unsupported is not None:
             return self._stand_in(question, expected, answer.unsupported)
-        found = tuple(each for each in expected.differences(known, answer) if not _is_of_length(each))
+        found = (
+            *(each for each in expected.differences(known, answer) if not _is_of_length(each)),
+            *self._machine.differences(known, question, answer.effects),
+        )
         if found:
             raise Differs(self.id, question, found)
         note_correlations(self._correlations, expected, answer)

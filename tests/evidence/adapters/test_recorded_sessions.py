@@ -62,7 +62,7 @@ def test_a_recorded_session_agrees_with_the_same_reference(
 ) -> None:
     written = record()
     header, hello, *_ = lines = lines_of(written)
-    assert header == {"format": "kraftcheck-drive-session", "version": 1} and hello["type"] == "hello"
+    assert header == {"format": "kraftcheck-drive-session", "version": 2} and hello["type"] == "hello"
     assert [each["sequence"] for each in lines if "sequence" in each] == ["one", "two"]
     capsys.readouterr()
     assert main(["drive", "--session", str(written), "--json"]) == 0
@@ -103,16 +103,23 @@ def test_answers_are_paired_by_the_ids_that_the_implementation_gave(record: Reco
     ("change", "words"),
     [
         (lambda lines: [], "is empty"),
-        (lambda lines: lines[:-1], "has no answer"),
+        (lambda lines: lines[:-2], "has no answer"),
+        (lambda lines: lines[:-1], "has no end, so the file is cut off"),
+        (lambda lines: lines[:-3], "has no end"),
+        (lambda lines: [*lines[:-1], {"end": 3}], "has 2 sequences of 3"),
+        (lambda lines: [*lines, lines[-2]], "after the end"),
         (lambda lines: [{"format": "other"}, *lines[1:]], "drive --record"),
         (lambda lines: [["a", "list"], *lines[1:]], "drive --record"),
-        (lambda lines: [{**lines[0], "version": 2}, *lines[1:]], "only version 1"),
+        (lambda lines: [{**lines[0], "version": 1}, *lines[1:]], "only version 2"),
         (lambda lines: [lines[0], *lines[3:]], "handshake"),
-        (lambda lines: [*lines, {"sequence": "x"}], "has no step"),
+        (lambda lines: [*lines[:-1], {"sequence": "x"}, {"end": 3}], "has no step"),
         (lambda lines: [each for each in lines if each.get("type") != "start"], "line 5"),
         (lambda lines: [*lines[:4], {**lines[4], "disk": 1}, *lines[5:]], "line 5: field 'disk'"),
         (lambda lines: [*lines[:5], {"id": 7}, *lines[6:]], "answered question 7"),
-        (lambda lines: [*lines[:-2], {"sequence": "x"}, *lines[-2:]], "must begin with 'start'"),
+        (
+            lambda lines: [*lines[:-3], {"sequence": "x"}, *lines[-3:-1], {"end": 3}],
+            "must begin with 'start'",
+        ),
     ],
 )
 def test_a_damaged_session_is_refused(record: Record, change: Callable[..., Any], words: str) -> None:

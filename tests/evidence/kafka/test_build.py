@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kraftcheck.evidence.kafka import build, sources
+from kraftcheck.evidence.kafka import build, jdk, sources
 from kraftcheck.evidence.kafka.installation import THIRD_PARTY
 from kraftcheck.support.cache import user_cache
 from kraftcheck.support.errors import InputError
@@ -155,3 +155,8 @@ def test_each_shim_has_the_parts_that_it_needs() -> None:
 def test_the_main_class_is_there() -> None:
     files = sources.of_the_adapter(lambda name: True)
     assert any(path.as_posix().endswith(sources.MAIN.replace(".", "/") + ".java") for path in files)
+
+
+def test_a_full_disk_is_not_blamed_on_kafka() -> None:
+    with pytest.raises(OSError, match="No space left on device"):
+        jdk.run(["sh", "-c", "echo 'X.java:1: error: error while writing: No space left on device'; exit 1"])

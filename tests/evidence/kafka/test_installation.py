@@ -85,6 +85,11 @@ def test_a_source_tree_takes_jars_from_the_option_a_build_or_the_system(
     assert [each.name for each in found.jars] == [f"{name}-1.2.3.jar" for name in THIRD_PARTY]
 
 
+def test_a_folder_of_jars_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--jars: .*absent is no folder"):
+        find(tree(tmp_path / "kafka"), tmp_path / "absent")
+
+
 def test_missing_jars_are_named(tmp_path: Path) -> None:
     kafka, jars = tree(tmp_path / "kafka"), third_party(tmp_path / "jars", "zstd-jni", "slf4j-api")
     with pytest.raises(

@@ -25,6 +25,7 @@ from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.traces import Trace
 from tests.evidence.adapters.faulty_adapter import BROKEN_RULE, FaultyAdapter
+from tests.evidence.adapters.test_what_is_given import Giving
 from tests.evidence.quorum.counterexamples import QUICK, TAKEN, is_recognised
 from tests.evidence.quorum.walks import quorum_of, random_walk
 
@@ -154,3 +155,10 @@ def test_random_behaviours_of_every_scenario_are_confirmed(name: str, seeds: ran
         pytest.skip(f"{name} NOT REPRODUCED: {reason}")
     reasons = {stopped_at(name, seed, 30) for seed in seeds}
     assert not {each for each in reasons if each and not each.startswith(WITHOUT_STEP)}
+
+
+def test_what_the_state_machine_is_given_is_judged_where_the_adapter_shows_it() -> None:
+    trace = traces("finding-leader-removal-timed-out")[0]
+    assert reproduce(trace, quorum_of(Giving)).verdict == "confirmed"
+    found = reproduce(trace, quorum_of(lambda: Giving("uncommitted"))).stopped
+    assert found is not None and found.differences[0].field == "giveRecords: last"

@@ -56,6 +56,7 @@ def shortened(session: Path) -> Iterator[str]:
         if left:
             left -= 1
             yield text if text.endswith("\n") else f"{text}\n"
+    yield json.dumps({"end": len(counts)}) + "\n"
 
 
 def main() -> int:
