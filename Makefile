@@ -41,7 +41,7 @@ SAY_IF_LEFT_OUT := command -v node >/dev/null || { \
   echo "NOT RUN: the pages in Chromium (they need chromium and chromium-driver). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants tools pages executed vectors lint format types recorded kafka nightly bench clean
+.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants tools pages executed vectors lint format types recorded kafka session nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -125,6 +125,14 @@ kafka: $(INSTALLED) ## drive Apache Kafka, a release or a source tree: make kafk
 	@[ -n "$(KAFKA)" ] || { echo "make: say which Kafka: make kafka KAFKA=PATH [JARS=FOLDER]" >&2; exit 2; }
 	KRAFTCHECK_KAFKA="$(KAFKA)" KRAFTCHECK_KAFKA_JARS="$(JARS)" $(RUN) pytest -rs --numprocesses=0 tests/evidence/kafka
 	$(KRAFTCHECK) drive --kafka "$(KAFKA)" $(if $(JARS),--jars "$(JARS)") --keep-going
+
+SESSIONS := tests/evidence/adapters/sessions
+
+session: $(INSTALLED) ## record tests' session of a Kafka anew: make session RELEASE=4.4 KAFKA=PATH [JARS=FOLDER]
+	@[ -n "$(KAFKA)" ] && [ -n "$(RELEASE)" ] || { echo "make: say which Kafka: make session RELEASE=4.4 KAFKA=PATH [JARS=FOLDER]" >&2; exit 2; }
+	@whole="$$(mktemp)" && trap 'rm -f "$$whole"' EXIT && { \
+	$(KRAFTCHECK) drive --kafka "$(KAFKA)" $(if $(JARS),--jars "$(JARS)") --keep-going --record "$$whole" || [ $$? = 1 ]; } && \
+	$(RUN) tests.laboratory.drive.shorten "$$whole" $(SESSIONS)/kafka-$(RELEASE).jsonl.gz
 
 pages: $(INSTALLED) ## write the generated pages of docs/ anew
 	EXECUTED_BY_TESTS=model_check/checking/coverage/executed_by_tests.json $(PYTEST) --numprocesses=0 tests/reference

@@ -22,6 +22,7 @@ from kraftcheck.evidence.adapters.stimuli import (
     Crash,
     DriveSequence,
     LateResponse,
+    Pause,
     Start,
     Stimulus,
     WaitExpired,
@@ -38,10 +39,11 @@ from kraftcheck.reference.events import (
     Resign,
     ResponseReceived,
     Shutdown,
+    Timer,
     UpgradeKRaftVersion,
 )
 from kraftcheck.reference.log import SnapshotId
-from kraftcheck.reference.messages import Request
+from kraftcheck.reference.messages import FetchRequest, FetchResponse, Request
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Connection, Leader, Replica
 
@@ -54,6 +56,8 @@ LONG_COUNT, LONG_LENGTH = 40, 200
 
 #: The chance that a timer that runs expires at a poll, and that a poll looks for a leader.
 _EXPIRES, _DISCOVERS = 0.2, 0.3
+#: The chance that a follower fetches undisturbed until it looks at its own entry in the voter set.
+_WAITS = 0.04
 
 
 def default_sequences(protocol: Protocol, seed: int) -> Iterator[DriveSequence]:
@@ -81,6 +85,8 @@ class _Course:
         self._peers = Peers(identity, random)
         self._asked: dict[int, Request] = {}
         self._timed_out = False
+        self._period = protocol.update_voter_period
+        self._planned: list[Callable[[Replica], Stimulus]] = []
 
     def stimuli(self, length: int) -> tuple[Stimulus, ...]:
         """The stimuli of the whole sequence."""
@@ -102,6 +108,8 @@ class _Course:
             # Kafka notices a time-out at its next poll; until then it would still take the answer.
             self._timed_out = False
             return self._poll(replica)
+        if self._waits(replica):
+            return self._planned.pop(0)(replica)
         awaited = [each for each in replica.connections if each.awaiting]
         waiting = [each for each in replica.connections if not each.awaiting]
         leads = isinstance(replica.role, Leader)
@@ -127,6 +135,25 @@ class _Course:
             kinds += [(1, lambda: self._late(replica))]
         weights = [weight for weight, _ in kinds]
         return self._random.choices(kinds, weights)[0][1]()
+
+    def _waits(self, replica: Replica) -> bool:
+        """Whether the replica follows a plan: it fetches until it looks at its own entry. Without one the
+        fetch timer expires before a period of several fetch timeouts is over.
+        """
+        if Timer.UPDATE_VOTER not in running_timers(replica):
+            self._planned = []
+        elif not self._planned and self._period > 1 and self._random.random() < _WAITS:
+            rounds = (lambda _: Poll(), lambda _: Pause(), self._nothing_new)
+            self._planned = [*rounds * self._period, lambda _: Poll((Timer.UPDATE_VOTER,))]
+        return bool(self._planned)
+
+    def _nothing_new(self, replica: Replica) -> Stimulus:
+        """The answer of the leader to the fetch that awaits one; without such a fetch a poll."""
+        leader = replica.quorum_state.leader
+        awaits = any(each.awaiting and each.node == leader for each in replica.connections)
+        if leader is None or not awaits or not isinstance(self._asked[leader], FetchRequest):
+            return Poll()
+        return ResponseReceived(leader, FetchResponse(replica.epoch, leader))
 
     def _one_of(self, things: Sequence[T]) -> T:
         return self._random.choice(things)

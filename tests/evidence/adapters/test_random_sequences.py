@@ -7,15 +7,15 @@ import pytest
 from kraftcheck.evidence.adapters import pairs
 from kraftcheck.evidence.adapters.asked import Asking
 from kraftcheck.evidence.adapters.choosing import covering
-from kraftcheck.evidence.adapters.random_sequences import random_sequences
+from kraftcheck.evidence.adapters.random_sequences import LONG_COUNT, LONG_LENGTH, random_sequences
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import Truncate
+from kraftcheck.reference.effects import Send, Truncate
 from kraftcheck.reference.events import Poll, RequestTimedOut, ResponseReceived, Timer
 from kraftcheck.reference.log import SnapshotId
-from kraftcheck.reference.messages import FetchResponse
+from kraftcheck.reference.messages import FetchResponse, UpdateRaftVoterRequest
 from kraftcheck.reference.protocol import KAFKA, KIP996, PRESETS, Protocol
 from kraftcheck.reference.replica import Follower, PartialSnapshot, Replica
 from kraftcheck.reference.step import step
@@ -81,6 +81,20 @@ def test_the_same_seed_gives_the_same_sequences_and_another_one_others() -> None
     one, again, other = (list(random_sequences(KAFKA, seed, 3, 20)) for seed in (0, 0, 1))
     assert one == again
     assert [each.stimuli for each in one] != [each.stimuli for each in other]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["kafka-3.9", "kafka-4.0", "kafka-trunk"])
+def test_a_follower_fetches_until_it_reports_its_own_entry(preset: str) -> None:
+    """After several fetch timeouts there: the fetch timer of one that does not fetch expires before."""
+    sent = (
+        effect.request
+        for each in random_sequences(PRESETS[preset], 0, LONG_COUNT, LONG_LENGTH)
+        for question in Asking(each).questions()
+        for effect in (question.outcome.effects if question.outcome is not None else ())
+        if isinstance(effect, Send)
+    )
+    assert any(isinstance(request, UpdateRaftVoterRequest) for request in sent)
 
 
 @pytest.mark.slow

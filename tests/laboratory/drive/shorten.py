@@ -1,7 +1,7 @@
 """Shortens a recorded session to what covers something: the sessions of the tests are made so.
 
-Of each sequence the beginning is kept, up to the last step that covers a pair for the first time, and up to a
-step in which the reference differs.
+Of each sequence the beginning is kept, up to the last step in which a rule has an outcome for the first time,
+and up to a step in which the reference differs.
 
     python -m tests.laboratory.drive.shorten SESSION SHORTER
 """
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraftcheck.evidence.adapters.pairs import of_question
+from kraftcheck.checking.coverage.outcomes import features
 from kraftcheck.evidence.adapters.recorded import RecordedSession
 from kraftcheck.evidence.adapters.session import Driven
 from kraftcheck.support.errors import InputError
@@ -39,7 +39,8 @@ def kept(session: Path) -> dict[str, int]:
 def _kept_of(driven: Driven, known: set[str]) -> int:
     count = 0
     for question in driven.questions:
-        found = of_question(question)
+        outcome = question.outcome
+        found = set() if outcome is None else set(features(question.before or question.identity, outcome))
         if not found <= known:
             known |= found
             count = question.position + 1
