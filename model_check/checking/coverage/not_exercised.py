@@ -21,7 +21,7 @@ _SILENT: Mapping[str, str] = {
     "TRANS-Forbid-5": "as no peer has the id of the replica that it asks",
     "TIMER-6": OTHER_SWITCH,
     **dict.fromkeys(
-        ("UPDATE-10", "UPDATE-11"), "as no scenario has a leader of trunk that waits for its probe"
+        ("UPDATE-10", "UPDATE-11"), "as no recording has a leader of trunk that waits for its probe"
     ),
     **dict.fromkeys(("PERSIST-12", "ID-9"), "as the driver's disks are those that the release writes"),
 }
