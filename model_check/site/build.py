@@ -72,8 +72,11 @@ def _written(shown: Sequence[Counterexample]) -> dict[str, str]:
         texts[at] = written.page((root() / path).read_text(encoding="utf-8"), path, at, files)
     for page in finding_pages.pages():
         at = f"findings/{page.name}.md"
-        named = {scenario.name for scenario in page.scenarios}
-        texts[at] = pages.finding(page, texts[at], [each for each in shown if each.scenario in named])
+        named = [scenario.name for scenario in page.scenarios]
+        of_page = sorted(
+            (each for each in shown if each.scenario in named), key=lambda each: named.index(each.scenario)
+        )
+        texts[at] = pages.finding(page, texts[at], of_page)
     return texts
 
 

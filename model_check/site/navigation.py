@@ -36,7 +36,8 @@ def navigation(texts: Mapping[str, str]) -> list[Item]:
         properties.append({title: [{each.name: names.properties()[each.id]} for each in of_kind]})
     areas: list[Item] = []
     for area, rules in catalogue.areas.items():
-        areas.append({area: [f"rules/{area}.md", *[{each.id: names.rules()[each.id]} for each in rules]]})
+        listed: list[Item] = [{each.id: names.rules()[each.id]} for each in rules]
+        areas.append({area: [f"rules/{area}.md", *listed]})
     scenarios: list[Item] = [
         {name: [f"scenarios/{name}.md", *(names.scenarios()[each.name] for each in pages.scenarios_of(name))]}
         for name in pages.FOLDERS

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kraftcheck.site import names
+from kraftcheck.site.counterexamples import of_scenario, pinned, violated
 from kraftcheck.site.markdown import escaped, fence
 from kraftcheck.site.navigation import navigation
 from kraftcheck.site.picture import scene_of, svg
 from kraftcheck.site.written import page
-from kraftcheck.systems.scenario import parse, shipped
+from kraftcheck.systems.scenario import find, parse, shipped
 
 HOSTILE = "<script>alert(1)</script> [a](javascript:b) `c` **d** | e\n# f ![g](h) &lt; \x1b[31m {: onclick=i}"
 
@@ -45,11 +46,12 @@ def test_a_link_that_leads_nowhere_is_refused() -> None:
 
 
 def test_a_picture_shows_who_takes_part_and_is_inert() -> None:
-    drawing = svg(scene_of(shipped()["zombie-leader"]), "<b>")
+    drawing = svg(scene_of(find("zombie-leader")), "<b>")
     assert drawing.count('class="node voter') == 3 and drawing.count('class="cut"') == 2
     assert "voter 1 (leader, epoch 1)" in drawing and "<b>" not in drawing
 
 
+@pytest.mark.slow
 def test_every_scenario_has_a_picture() -> None:
     for scenario in shipped().values():
         assert svg(scene_of(scenario), "").count("<circle") >= 1
@@ -58,6 +60,7 @@ def test_every_scenario_has_a_picture() -> None:
     assert [len(row) for row in scene_of(parse(text)).rows] == [1, 1]
 
 
+@pytest.mark.slow
 def test_navigation_has_every_page_once() -> None:
     listed = []
 
@@ -69,3 +72,15 @@ def test_navigation_has_every_page_once() -> None:
 
     collect(navigation({}))
     assert len(listed) == len(set(listed)) > 1000
+
+
+@pytest.mark.slow
+def test_the_kept_counterexamples_are_up_to_date() -> None:
+    """That of flip-flop-before-kip-996 needs wider bounds than its scenario has, so that it is not kept."""
+    notes: list[str] = []
+    for scenario in violated():
+        if scenario.name in pinned():
+            found = of_scenario(scenario, notes.append)
+            assert {name for each in found for name in each.violated} <= {*scenario.expect.violates}
+    assert notes == [], "run: python -m kraftcheck.site.counterexamples"
+    assert {each.name for each in violated()} - {*pinned()} == {"flip-flop-before-kip-996"}
