@@ -118,7 +118,7 @@ def _home() -> pages.Titled:
         "properties": len(spec.load().properties),
         "scenarios": len(shipped()),
         "mutants": len(facts.mutants()),
-        "findings": len(findings.known_findings()),
+        "findings": len(finding_pages.pages()),
     }
     return pages.home(things, counts)
 
