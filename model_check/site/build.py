@@ -72,8 +72,11 @@ def _written(shown: Sequence[Counterexample]) -> dict[str, str]:
         texts[at] = written.page((root() / path).read_text(encoding="utf-8"), path, at, files)
     for page in finding_pages.pages():
         at = f"findings/{page.name}.md"
-        named = {scenario.name for scenario in page.scenarios}
-        texts[at] = pages.finding(page, texts[at], [each for each in shown if each.scenario in named])
+        named = [scenario.name for scenario in page.scenarios]
+        of_page = sorted(
+            (each for each in shown if each.scenario in named), key=lambda each: named.index(each.scenario)
+        )
+        texts[at] = pages.finding(page, texts[at], of_page)
     return texts
 
 
@@ -115,7 +118,7 @@ def _home() -> pages.Titled:
         "properties": len(spec.load().properties),
         "scenarios": len(shipped()),
         "mutants": len(facts.mutants()),
-        "findings": len(findings.known_findings()),
+        "findings": len(finding_pages.pages()),
     }
     return pages.home(things, counts)
 
