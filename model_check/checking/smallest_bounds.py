@@ -129,6 +129,24 @@ def _keys(scenario: Scenario) -> list[Key]:
     return [*budgets, *kind_of(scenario).bounds(scenario), CAPACITY]
 
 
+def lowered_bounds(scenario: Scenario) -> Iterator[tuple[str, str, str, Scenario]]:
+    """Each bound without the budgets, less by one: its name, its value, the lower one, and the scenario with
+    it. A list of timers is lowered by each of them.
+    """
+    for key in (*kind_of(scenario).bounds(scenario), CAPACITY):
+        before = _value(scenario, key)
+        for smaller in _smaller(before, 1):
+            yield _name(key), _written(before), _written(smaller), _with(scenario, key, smaller)
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}.{key[1]}".replace("_", "-")
+
+
+def _written(value: Any) -> str:
+    return (",".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
+
+
 def used(scenario: Scenario, violation: Violation) -> Scenario:
     """``scenario`` with the bounds that the counterexample itself needs: budgets that it spends, those of
     its kind of system, its messages in flight.
@@ -188,7 +206,7 @@ def _lowered(scenario: Scenario, lowering: _Lowering, keys: list[Key]) -> Smalle
         pass
     bounds = tuple(
         Lowered(
-            f"{key[0]}.{key[1]}".replace("_", "-"),
+            _name(key),
             _value(scenario, key),
             _value(lowering.scenario, key),
             key in lowering.open,

@@ -69,13 +69,21 @@ def _mark_below(node: ast.AST, number: int) -> int:
     for statements in _lists_below(node):
         marked: list[ast.stmt] = []
         for block in _blocks(statements):
-            marked.append(ast.parse(f"{NOTED}[{number}] = 1").body[0])
+            marked.append(_note(number, block))
             number += 1
             for each in block:
                 number = _mark_below(each, number)
             marked += block
         statements[:] = marked
     return number
+
+
+def _note(number: int, block: list[ast.stmt]) -> ast.stmt:
+    """The statement that notes ``block``, on the line where it begins: guards are watched by lines."""
+    made = ast.parse(f"{NOTED}[{number}] = 1").body[0]
+    for each in ast.walk(made) if block else ():
+        ast.copy_location(each, block[0])
+    return made
 
 
 def _lists_below(node: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -133,6 +141,24 @@ def _flag_below(node: ast.AST, noted: bytes | bytearray, number: int, flags: lis
             for each in block:
                 number = _flag_below(each, noted, number, flags if began else [])
     return number
+
+
+def lines_of(function: Function, flags: str) -> dict[int, bool]:
+    """By line of the statements of ``function`` whether a run with these ``flags`` executed it; a statement
+    with others in it counts with the lines that are only its own.
+    """
+    found: dict[int, bool] = {}
+    _lines_below(function, iter(flags) if flags else None, found)
+    return found
+
+
+def _lines_below(node: ast.AST, flags: Iterator[str] | None, found: dict[int, bool]) -> None:
+    for statements in _lists_below(node):
+        for block in _blocks(statements):
+            began = flags is not None and next(flags) == "1"
+            for each in block:
+                found.update(dict.fromkeys(range(each.lineno, (each.end_lineno or each.lineno) + 1), began))
+                _lines_below(each, flags if began else None, found)
 
 
 def seen(function: Function, flags: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 from rich.text import Text
 
 from kraftcheck.checking import ci, ledger
+from kraftcheck.checking.coverage import pages
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.coverage.report import together
 from kraftcheck.checking.ledger import Kept, Ledger
@@ -134,6 +135,12 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         says="report which rules, transitions and guards of the reference the steps exercise",
     )
     parser.add_argument(
+        "--coverage-html",
+        type=Path,
+        metavar="DIR",
+        help="with --coverage: write the source of the reference there as pages, with the lines that ran",
+    )
+    parser.add_argument(
         "--causes",
         type=positive,
         metavar="N",
@@ -175,6 +182,9 @@ def run(arguments: argparse.Namespace) -> int:
     _require_different_names(scenarios, arguments)
     require_folder_can_be_written(arguments.traces, "--traces")
     require_file_can_be_written(arguments.junit, "--junit")
+    require_folder_can_be_written(arguments.coverage_html, "--coverage-html")
+    if arguments.coverage_html is not None and not arguments.coverage:
+        raise InputError("--coverage-html: goes with --coverage; add it.")
     if arguments.symmetry is not None:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
     known = ledger.of_this_user() if _only_verdicts(arguments) else None
@@ -216,7 +226,7 @@ def run(arguments: argparse.Namespace) -> int:
         streams.say(f"kraftcheck: left out: {name}: {reason}")
     _tell_ci([each.for_ci for each in explored], arguments)
     if arguments.coverage:
-        _report_coverage(out, [each.result for each in explored if each.result is not None], arguments)
+        _report_coverage(out, explored, arguments)
     ended = exit_status(outcomes)
     return EXIT_UNDETERMINED if (interrupted or unbuilt) and ended == EXIT_EXPECTED else ended
 
@@ -226,8 +236,8 @@ class Explored:
     """The result of one scenario, which another process may have explored.
 
     ``data`` and the text ``for_ci`` are its output; ``ran``: the functions of the reference that ran, with
-    the flags of their blocks, where the ledger wants them; ``kept``: whether a checkpoint has a part of the
-    search.
+    the flags of their blocks, where the ledger or ``--coverage-html`` wants them; ``kept``: whether a
+    checkpoint has a part of the search.
     ``result``: the whole, only from this process and only where ``--coverage`` needs it.
     """
 
@@ -279,7 +289,8 @@ def _explore(
     scenario: Scenario, arguments: argparse.Namespace, threads: int, *, quiet: bool = False
 ) -> Explored:
     """The result of one scenario. ``quiet``: its progress is not shown, as others run at the same time."""
-    recorded = recording(ledger.RECORDED) if _only_verdicts(arguments) else nullcontext()
+    wanted = arguments.coverage_html is not None or _only_verdicts(arguments)
+    recorded = recording(ledger.RECORDED) if wanted else nullcontext()
     with recorded as ran:
         result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
     if arguments.traces is not None:
@@ -456,9 +467,12 @@ def _tell_ci(results: Sequence[ci.Result], arguments: argparse.Namespace) -> Non
         ci.append_summary(ci.markdown(results))
 
 
-def _report_coverage(out: Console, results: Sequence[CheckResult], arguments: argparse.Namespace) -> None:
+def _report_coverage(out: Console, explored: Sequence[Explored], arguments: argparse.Namespace) -> None:
     """Report the coverage of all scenarios together."""
+    results = [each.result for each in explored if each.result is not None]
     found = together(results)
+    if arguments.coverage_html is not None:
+        pages.write({each.for_ci.name: each.ran for each in explored}, found, arguments.coverage_html)
     if arguments.json:
         print_output("coverage", {"coverage": found.as_data()})
         return

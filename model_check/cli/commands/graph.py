@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
+from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import IncompleteGraphError
+from kraftcheck.graphs import page
 from kraftcheck.graphs.answers import Answers, in_words
 from kraftcheck.graphs.formats import FORMATS
+from kraftcheck.graphs.growth import Growth, bounds_of, growth_of, most_first
+from kraftcheck.graphs.growth import in_words as growth_in_words
 from kraftcheck.graphs.picture import refuse_large
 from kraftcheck.graphs.projection import Projection, parse_condition, parse_projection
 from kraftcheck.graphs.queries import Queries
@@ -18,9 +25,13 @@ from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDE
 from kraftcheck.support.files import require_file_can_be_written, write_output
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import json_text, printable
+from kraftcheck.support.streams import status
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.scenario import Scenario
 
+#: The format for the browser, which needs more than a graph of networkx.
+HTML = "html"
 EPILOG = """\
 Steps that lead outside the bounds are not edges of the graph. A step that
 violates a property leads to a state of its own, which has no successors.
@@ -34,6 +45,10 @@ States are named by conditions (--from, --to, --shared):
   role=Leader,epoch=2      some replica that is both
   violated                 a property is violated
   violated=NoFatal         this one is
+
+--growth counts the states with each budget less by one, those that need an
+action, and those of each level. A bound less by one is an exploration of its
+own, of at most --max-states. Only text, json and --format html have it.
 """
 
 
@@ -41,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = EPILOG
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
-    parser.add_argument("--format", choices=tuple(FORMATS), help="default: graphml; for answers json")
+    parser.add_argument("--format", choices=(*FORMATS, HTML), help="default: graphml; for answers json")
     parser.add_argument(
         "--project",
         metavar="FIELDS",
@@ -52,6 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--to", metavar="STATES", help="show a shortest path there")
     asked.add_argument("--shared", metavar="STATES", help="show what every path there has in common")
     flag(asked, "--after-faults", says="show which FIELDS of states need a fault")
+    flag(
+        asked,
+        "--growth",
+        says="show which budgets, bounds and actions make the states: what to cut first",
+    )
     parser.add_argument("--from", dest="begin", metavar="STATES", help="with --to: from there")
     add_output(parser)
     parser.add_argument(
@@ -69,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = scenario.find(arguments.scenario)
     system = kind_of(chosen).build(chosen, arguments.scenario)
     asks = bool(arguments.to or arguments.shared or arguments.after_faults)
+    if arguments.growth and arguments.format not in (None, "json", HTML):
+        raise InputError(f"--format {arguments.format}: has no room for --growth; take json or html.")
     if asks and arguments.format not in (None, "json"):
         raise InputError(f"--format {arguments.format}: answers are text or json; leave the option out.")
     if arguments.begin is not None and arguments.to is None:
@@ -92,6 +114,16 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return EXIT_UNDETERMINED
+    grown = _grown(states, chosen, arguments) if arguments.growth or arguments.format == HTML else None
+    if arguments.format == HTML and grown is not None:
+        write_output(
+            arguments.output, page.as_html(states, chosen, arguments.scenario, projection, shown, grown)
+        )
+        return EXIT_EXPECTED
+    if grown is not None:
+        data = {"question": "growth", "scenario": chosen.name, "found": True} | grown.as_data()
+        _answer(data, growth_in_words(grown, chosen.name), arguments)
+        return EXIT_EXPECTED
     if not asks:
         return _export(states, projection, shown, arguments)
     asked = Answers(Queries(states), chosen, projection)
@@ -101,12 +133,31 @@ def run(arguments: argparse.Namespace) -> int:
         data = asked.shared(conditions["shared"])
     else:
         data = asked.path(conditions.get("from"), conditions["to"])
+    _answer(data, in_words(data), arguments)
+    return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS
+
+
+def _grown(states: States, chosen: Scenario, arguments: argparse.Namespace) -> Growth:
+    """What makes the states; with ``--growth`` also the lowered bounds, each an exploration."""
+    found = growth_of(states)
+    if not arguments.growth:
+        return found
+    with status(quiet=arguments.format == "json") as tell:
+        bounds = []
+        tell(f"{chosen.name}: bounds less by one …")
+        for cause in bounds_of(chosen, Limits(max_states=arguments.max_states)):
+            tell(f"{chosen.name}: {cause.name} less by one done …")
+            bounds.append(cause)
+    return replace(found, bounds=most_first(bounds))
+
+
+def _answer(data: dict[str, Any], words: Iterable[str], arguments: argparse.Namespace) -> None:
+    """Write an answer, as JSON or in words."""
     if arguments.format == "json":
         text = json_text(versioned("graph-answer", data))
     else:
-        text = "\n".join(printable(line) for line in in_words(data))
+        text = "\n".join(printable(line) for line in words)
     write_output(arguments.output, f"{text}\n")
-    return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS
 
 
 def _count(number: int, what: str) -> str:

@@ -6,8 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from importlib import resources
 
 from kraftcheck.engine.system import Limits
 from kraftcheck.explorer.continuing import check_from
@@ -19,8 +17,10 @@ from kraftcheck.explorer.web.messages import Request, Response, as_json, refusal
 from kraftcheck.support.errors import InputError
 from kraftcheck.traces.page.document import document_of
 from kraftcheck.traces.page.html import data_of, page_with
+from kraftcheck.traces.page.shell import asset
 from kraftcheck.traces.paths import parse_path
 
+_PACKAGE = "kraftcheck.explorer.web"
 #: The limits of a check from the page.
 LIMITS = Limits(max_states=2_000_000, max_seconds=60.0, max_memory=4 * 2**30)
 
@@ -61,7 +61,8 @@ class Answers:
     def _page(self, request: Request) -> Response:
         with self._one:
             document = document_of(self.ground.trace(()))
-        text = page_with(document, _asset("explorer.css"), _asset("explorer.js"), connects=True)
+        style, program = asset(_PACKAGE, "explorer.css"), asset(_PACKAGE, "explorer.js")
+        text = page_with(document, style, program, connects=True)
         return Response(200, "text/html; charset=utf-8", text.encode(), (self.guard.header,))
 
     def _walk(self, request: Request) -> Response:
@@ -122,8 +123,3 @@ def _body(request: Request) -> dict[str, str]:
     if not isinstance(data, dict) or not isinstance(data.get("path"), str):
         raise InputError('the question: expected JSON such as {"path": "0,3"}.')
     return {"path": data["path"]}
-
-
-@cache
-def _asset(name: str) -> str:
-    return (resources.files("kraftcheck.explorer.web") / name).read_text(encoding="utf-8")
