@@ -22,6 +22,7 @@ from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import (
     CLIENT_RELEASE,
     ERROR_TEXT,
+    LATER_CLIENT_FIELDS,
     NO_ERROR_TEXT,
     VERSIONS,
     api_of,
@@ -277,6 +278,12 @@ def _adopt(expected: Json, found: Json) -> None:
     for name in (ERROR_TEXT, CLIENT_RELEASE):
         if isinstance(expected.get(name), str) and isinstance(found.get(name), str):
             expected[name] = found[name]
+    if CLIENT_RELEASE in expected:
+        expected |= {
+            name: value
+            for name, value in LATER_CLIENT_FIELDS.items()
+            if name in found and found[name] == value
+        }
 
 
 def _older(newest: Json, message: Message) -> Json:

@@ -55,8 +55,9 @@ from kraftcheck.reference.messages import (
     FetchSnapshotResponse,
     Request,
     Response,
+    UpdateRaftVoterRequest,
 )
-from kraftcheck.reference.protocol import Protocol
+from kraftcheck.reference.protocol import Protocol, UpdateVoter
 from kraftcheck.reference.replica import Replica
 
 #: A record of a batch that a leader appends, in a list of operations on the log.
@@ -227,7 +228,10 @@ class NodeRun:
         content = message_of(message.api, message.content, event.where, is_request=message.is_request)
         if message.is_request:
             assert isinstance(content, Request)
-            if isinstance(content, AddRaftVoterRequest):
+            probes = self.protocol.update_voter is UpdateVoter.PROBED
+            if isinstance(content, AddRaftVoterRequest) or (
+                probes and isinstance(content, UpdateRaftVoterRequest)
+            ):
                 self.host.look_at(content.voter.id, event.now)
             # The message id pairs request and answer: correlation ids repeat after a restart.
             self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)

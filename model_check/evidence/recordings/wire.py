@@ -55,6 +55,8 @@ ERROR_TEXT = "errorMessage"
 NO_ERROR_TEXT = "NONE"
 #: The release that a client names, which is a label.
 CLIENT_RELEASE = "clientSoftwareVersion"
+#: The fields that a client of trunk names with it, and leaves unset.
+LATER_CLIENT_FIELDS: Mapping[str, Json] = {"clusterId": None, "nodeId": -1}
 
 
 # Fields that are more than a copy of an attribute.
