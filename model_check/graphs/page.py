@@ -21,7 +21,7 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces.page.shell import asset, data_element, html_file, text
-from kraftcheck.traces.view import path_text
+from kraftcheck.traces.paths import path_text
 from kraftcheck.traces.words import label
 
 #: A larger graph is slow to draw, and not understood.
