@@ -35,6 +35,7 @@ from kraftcheck.reference.effects import (
 )
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import (
+    BackoffExpired,
     Event,
     FetchWaitExpired,
     Poll,
@@ -203,13 +204,15 @@ class Asking:
                 return None
             self._timed_out.add(stimulus.node)
             return stimulus
+        if isinstance(stimulus, BackoffExpired):
+            self._timed_out.discard(stimulus.node)
         return self._poll(replica, stimulus) if isinstance(stimulus, Poll) else stimulus
 
     def _late(self, replica: Replica, stimulus: LateResponse) -> ResponseReceived | None:
         """The answer with the id of the last request to this node that is no longer awaited.
 
         Kafka notices that a request has timed out when it would send another one to the node, and takes the
-        answer until then (RequestManager): before that there is none to ask about.
+        answer until then (RequestManager): before another request or a back-off there is none to ask about.
         """
         if stimulus.source in self._timed_out:
             return None

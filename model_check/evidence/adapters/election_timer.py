@@ -27,9 +27,13 @@ class ElectionTimer:
         left = Remaining(max(0, self.deadline - now))
         return [{**each, "ms": left} if _is_election(each) else each for each in effects]
 
-    def note(self, shown: Sequence[Effect], now: int) -> None:
-        """Remember the last time for which an adapter armed the timer."""
-        for each in shown:
+    def note(self, shown: Sequence[Effect], now: int, *, backs_off: bool = False) -> None:
+        """Remember the last time for which an adapter armed the timer.
+
+        ``backs_off``: for a back-off, below which the election timer runs on: what is left later is left of
+        that (Kafka 3.9 and 4.0: CandidateState.remainingElectionTimeMs).
+        """
+        for each in shown if not backs_off else ():
             ms = each.get("ms")
             if _is_election(each) and ms != "remaining":
                 self.deadline = now + ms if isinstance(ms, int) else None

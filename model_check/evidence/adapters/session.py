@@ -27,7 +27,8 @@ from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.evidence.adapters.waits import Waits
 from kraftcheck.evidence.recordings.fields import Json
 from kraftcheck.evidence.recordings.state import encode_state
-from kraftcheck.reference.events import ResponseReceived
+from kraftcheck.reference.effects import ArmTimer, Duration
+from kraftcheck.reference.events import ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.errors import InputError
@@ -228,7 +229,8 @@ class Session:
             driven.timer, driven.machine = ElectionTimer(), StateMachine()
             driven.waits = Waits.of(question, driven.sequence.protocol)
         expected = expected._replace(effects=driven.timer.expected(expected.effects, question.now))
-        driven.timer.note(answer.effects, question.now)
+        backs_off = ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF) in outcome.effects
+        driven.timer.note(answer.effects, question.now, backs_off=backs_off)
         found = (
             *expected.differences(self.capabilities, answer, unknown),
             *driven.machine.differences(self.capabilities, question, answer.effects),

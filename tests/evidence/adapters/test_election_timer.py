@@ -49,6 +49,13 @@ def test_a_timer_that_goes_on_keeps_its_deadline_and_a_new_time_changes_it() -> 
     assert timer.deadline == 1400
 
 
+def test_a_back_off_leaves_the_election_timer_below_it_alone() -> None:
+    timer = ElectionTimer()
+    timer.note([armed(1500)], 0)
+    timer.note([armed(100)], 700, backs_off=True)
+    assert timer.deadline == 1500
+
+
 def test_a_step_that_arms_the_timer_first_says_nothing_about_what_is_left() -> None:
     timer = ElectionTimer(deadline=1000)
     effects = [armed((1000, 1999)), armed("remaining")]
