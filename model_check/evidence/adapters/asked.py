@@ -35,7 +35,6 @@ from kraftcheck.reference.effects import (
 )
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import (
-    BackoffExpired,
     Event,
     FetchWaitExpired,
     Poll,
@@ -128,7 +127,6 @@ class Asking:
         self._deadlines = Deadlines(self.times, draw)
         self._requests = 0
         self._sent: dict[int, list[int | None]] = {}
-        self._timed_out: set[int] = set()
         self._silent = SilentLeader()
 
     def questions(self) -> Iterator[Question]:
@@ -150,7 +148,7 @@ class Asking:
         if isinstance(stimulus, Start):
             disk = disks.as_found(self.disk, written_back=self.sequence.written_back)
             self._disks, self._deadlines, self._sent = [disk], Deadlines(self.times, self._draw), {}
-            self._silent, self._timed_out = SilentLeader(), set()
+            self._silent = SilentLeader()
             outcome = start(self.sequence.protocol, replace(identity, next_correlation=0), disk)
             return self._follow(Question(position, self.now, stimulus, identity, None, outcome, disk))
         if isinstance(stimulus, ReplaceDisk):
@@ -200,22 +198,11 @@ class Asking:
         if isinstance(stimulus, LateResponse):
             return self._late(replica, stimulus)
         if isinstance(stimulus, RequestTimedOut):
-            if not _is_awaited(replica, stimulus.node):
-                return None
-            self._timed_out.add(stimulus.node)
-            return stimulus
-        if isinstance(stimulus, BackoffExpired):
-            self._timed_out.discard(stimulus.node)
+            return stimulus if _is_awaited(replica, stimulus.node) else None
         return self._poll(replica, stimulus) if isinstance(stimulus, Poll) else stimulus
 
     def _late(self, replica: Replica, stimulus: LateResponse) -> ResponseReceived | None:
-        """The answer with the id of the last request to this node that is no longer awaited.
-
-        Kafka notices that a request has timed out when it would send another one to the node, and takes the
-        answer until then (RequestManager): before another request or a back-off there is none to ask about.
-        """
-        if stimulus.source in self._timed_out:
-            return None
+        """The answer with the id of the last request to this node that is no longer awaited."""
         awaited = [each.correlation for each in replica.connections if each.awaiting]
         old = [each for each in self._sent.get(stimulus.source, ()) if each not in awaited]
         response = as_sent(stimulus.response)
@@ -244,7 +231,6 @@ class Asking:
                 self._disks.append(disks.apply(self._disks[-1], effect))
             elif isinstance(effect, Send):
                 self._sent.setdefault(effect.to, []).append(effect.correlation)
-                self._timed_out.discard(effect.to)
             elif isinstance(effect, Stop):
                 # An orderly shutdown closes the log, which flushes it.
                 self._disks = [disks.as_found(self._disks[-1])]

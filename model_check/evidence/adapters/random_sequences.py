@@ -85,6 +85,7 @@ class _Course:
         self._peers = Peers(identity, random)
         self._asked: dict[int, Request] = {}
         self._timed_out = False
+        self._unnoticed: set[int] = set()
         self._period = protocol.update_voter_period
         self._planned: list[Callable[[Replica], Stimulus]] = []
 
@@ -99,6 +100,7 @@ class _Course:
             for effect in () if question is None or question.outcome is None else question.outcome.effects:
                 if isinstance(effect, Send):
                     self._asked[effect.to] = effect.request
+                    self._unnoticed.discard(effect.to)
         return tuple(found)
 
     def _next(self, replica: Replica) -> Stimulus:
@@ -131,8 +133,8 @@ class _Course:
             kinds += [(8, lambda: BackoffExpired(self._one_of(waiting).node))]
         if replica.parked:
             kinds += [(4, lambda: WaitExpired(self._random.randrange(len(replica.parked))))]
-        if self._asked:
-            kinds += [(1, lambda: self._late(replica))]
+        if late := [node for node in sorted(self._asked) if node not in self._unnoticed]:
+            kinds += [(1, lambda: self._late(replica, self._one_of(late)))]
         weights = [weight for weight, _ in kinds]
         return self._random.choices(kinds, weights)[0][1]()
 
@@ -177,12 +179,13 @@ class _Course:
         )
 
     def _times_out(self, connection: Connection) -> RequestTimedOut:
+        # A poll that has nothing to send to the node leaves it unnoticed (RequestManager.isReady).
         self._timed_out = True
+        self._unnoticed.add(connection.node)
         return RequestTimedOut(connection.node)
 
-    def _late(self, replica: Replica) -> LateResponse:
-        node, asked = self._one_of(sorted(self._asked.items(), key=lambda item: item[0]))
-        return LateResponse(node, messages.response(self._peers, replica, node, asked))
+    def _late(self, replica: Replica, node: int) -> LateResponse:
+        return LateResponse(node, messages.response(self._peers, replica, node, self._asked[node]))
 
     def _crash(self) -> Crash:
         return Crash(self._random.choice((0, 0, 1, 2)), loses_power=self._random.random() < 0.4)
