@@ -102,7 +102,7 @@ image = warm.Image()
 image.load(partial(server.resolve_name, "kraftcheck.checking.mutation.worker:explore"))
 how = {"timeout": 100.0, "width": None, "brief": False}
 for mutant in map(shipped().get, sys.argv[1:]):
-    job = campaign._exploration(mutant, patch.mutated_sources(mutant), how)
+    job = campaign._exploration(mutant, patch.mutated_sources(mutant), how, None)
     for each in image, dataclasses.replace(image, functions={}):
         print(json.dumps(forks.fork(partial(server._work, each, job), os.pipe()[0], 100.0).found))
 """
