@@ -9,6 +9,7 @@ from kraftcheck.reference.config import Times
 from kraftcheck.reference.effects import ArmTimer, Duration, Effect
 from kraftcheck.reference.events import Poll, Shutdown, Timer
 from kraftcheck.reference.leadership import is_lingering
+from kraftcheck.reference.protocol import CandidateLoss, Protocol
 from kraftcheck.reference.replica import (
     Candidate,
     Follower,
@@ -25,11 +26,14 @@ SHUTDOWN_TIMEOUT_MS = 30_000
 
 class Deadlines:
     """The timers of one process as the reference armed them. ``draw``: the number that it draws for a random
-    time; ``None``: not known, so that the largest one counts.
+    time; ``None``: not known, so that the largest one counts. The election timer of a ``protocol`` with a
+    back-off of its own runs on below that (Kafka 3.9 and 4.0: CandidateState.remainingElectionTimeMs).
     """
 
-    def __init__(self, times: Times, draw: Draw | None = None) -> None:
+    def __init__(self, protocol: Protocol, times: Times, draw: Draw | None = None) -> None:
         self._times, self._draw = times, draw
+        self._separate = protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF
+        self._below_back_off: int | None = None
         self._timers: dict[Timer, int] = {}
         self._shutdown: int | None = None
 
@@ -38,11 +42,21 @@ class Deadlines:
         if isinstance(event, Shutdown):
             self._shutdown = now + SHUTDOWN_TIMEOUT_MS
         for effect in effects:
-            if isinstance(effect, ArmTimer) and effect.duration is not Duration.REMAINING:
-                lasts = drawn_span(self._times, effect.duration, self._draw)
-                self._timers.pop(effect.timer, None)
-                if lasts is not None:
-                    self._timers[effect.timer] = now + lasts.high
+            if isinstance(effect, ArmTimer):
+                self._arm(effect, now)
+
+    def _arm(self, effect: ArmTimer, now: int) -> None:
+        timer, below = effect.timer, self._below_back_off
+        if timer is Timer.ELECTION:
+            backs_off = self._separate and effect.duration is Duration.ELECTION_BACKOFF
+            self._below_back_off = self._timers.get(timer) if backs_off else None
+        if effect.duration is not Duration.REMAINING:
+            lasts = drawn_span(self._times, effect.duration, self._draw)
+            self._timers.pop(timer, None)
+            if lasts is not None:
+                self._timers[timer] = now + lasts.high
+        elif timer is Timer.ELECTION and below is not None:
+            self._timers[timer] = below
 
     def of(self, timer: Timer) -> int | None:
         """The time at which a timer expires; ``None``: never."""

@@ -35,11 +35,14 @@ NEVER, EXPIRED = None, -1
 
 class Clock:
     """The running timers of one process. announces_to_all: a leader announces itself to voters that fetch,
-    too.
+    too. separate_back_off: the election timer runs on below a back-off.
     """
 
-    def __init__(self, times: Times, *, announces_to_all: bool = False) -> None:
+    def __init__(
+        self, times: Times, *, announces_to_all: bool = False, separate_back_off: bool = False
+    ) -> None:
         self.times = times
+        self.separate_back_off = separate_back_off
         self.announces_to_all = announces_to_all
         self.deadlines: dict[Timer, int | None] = {}
         self.connections: dict[Connection, int] = {}
@@ -59,7 +62,7 @@ class Clock:
                 self.random_from = None
             return
         if effect.timer is Timer.ELECTION:
-            backs_off = effect.duration is Duration.ELECTION_BACKOFF
+            backs_off = self.separate_back_off and effect.duration is Duration.ELECTION_BACKOFF
             self._below_back_off = self.deadlines.get(Timer.ELECTION) if backs_off else None
             is_random = effect.duration in (Duration.ELECTION_TIMEOUT, Duration.ELECTION_BACKOFF)
             self.random_from, self._drawn = (now, effect.duration) if is_random else (None, self._drawn)

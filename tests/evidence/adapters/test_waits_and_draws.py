@@ -11,11 +11,22 @@ from kraftcheck.evidence.adapters.session import Driven, Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Pause, Start, Stimulus
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Append, Poll, Resign, Shutdown, Timer
+from kraftcheck.reference.events import (
+    Append,
+    Poll,
+    RequestReceived,
+    Resign,
+    ResponseReceived,
+    Shutdown,
+    Timer,
+)
+from kraftcheck.reference.messages import BeginQuorumEpochRequest, VoteResponse
 from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.voters import ReplicaKey, static_voters
+from kraftcheck.reference.replica import Follower, Leader, Replica, Role
+from kraftcheck.reference.voters import Endpoint, ReplicaKey, static_voters
 from tests.evidence.adapters.in_process import InProcess
+
+ENDPOINTS = (Endpoint("CONTROLLER", "node-2", 9093),)
 
 #: Names of sequences for which each number is drawn.
 LARGEST, SMALLEST = (
@@ -71,6 +82,29 @@ def test_a_sleep_past_the_election_timeout_is_noticed(stimuli: tuple[Stimulus, .
         found = difference(driven(Sleeper(longer), *stimuli, name=name))
         assert found is not None and found[0] == "wait: ms"
     assert difference(driven(Sleeper(1, shows=False), *stimuli, name=name)) is None
+
+
+#: What makes the replica a follower, and a leader of three voters.
+FOLLOWS = (RequestReceived(2, BeginQuorumEpochRequest(1, 2, ReplicaKey(1), ENDPOINTS)), Poll())
+WINS = ResponseReceived(2, VoteResponse(1, granted=True))
+PRE_VOTE = ResponseReceived(2, VoteResponse(0, granted=True))
+LEADS = (Poll((Timer.ELECTION,)), Poll(), PRE_VOTE, Poll(), WINS)
+
+
+@pytest.mark.parametrize(
+    ("stimuli", "role"),
+    [((*FOLLOWS, Poll()), Follower), ((*LEADS, Poll(), Poll()), Leader)],
+    ids=("follows", "leads"),
+)
+def test_a_sleep_past_what_a_follower_or_a_leader_waits_for_is_noticed(
+    stimuli: tuple[Stimulus, ...], role: type[Role]
+) -> None:
+    as_it_is = driven(Sleeper(), *stimuli)
+    assert difference(as_it_is) is None
+    outcome = as_it_is.questions[-1].outcome
+    assert outcome is not None and isinstance(outcome.replica.role, role)
+    found = driven(Sleeper(1), *stimuli)
+    assert found.failed is not None and found.failed.differences[0].field == "wait: ms"
 
 
 def test_a_leader_wakes_for_the_end_of_the_linger() -> None:
