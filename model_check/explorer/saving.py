@@ -43,5 +43,6 @@ def save(ground: Ground, path: Path, form: str) -> Saved:
         note = "".join(f"# {line}\n" for line in found.notes)
         return Saved(f"{found.scenario.name}.toml", note + toml_text(scenario_data(found.scenario)))
     suffix, render = _OF_TRACES[form]
-    stem = f"test_{name.replace('-', '_')}" if form == "pytest" else name
-    return Saved(f"{stem}{suffix}", render(ground.trace(path)))
+    trace = ground.trace(path)
+    stems = {"pytest": f"test_{name.replace('-', '_')}", "kafka-test": kafka_test.class_name(trace)}
+    return Saved(f"{stems.get(form, name)}{suffix}", render(trace))

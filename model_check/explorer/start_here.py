@@ -48,6 +48,7 @@ def scenario_here(ground: Ground, path: Path) -> Beginning:
     left = zip(ground.system.budget_names, state.budgets, strict=True)
     data |= {
         "name": _name(ground.scenario.name),
+        "about": f"The state of {ground.scenario.name} after the path {path_text(path)}.",
         "replicas": replicas,
         "budgets": {name.replace("_", "-"): count for name, count in left},
         "check": {

@@ -70,7 +70,7 @@ def finding_of_lasso(
         repeats = f"The last {steps} steps may repeat for ever"
     if begin != end:
         repeats += ", with later epochs each time,"
-    reason = f"{repeats} although timers and deliveries are as fair as stated; what must happen never does."
+    reason = f"{repeats} although timers and deliveries are as fair as stated: {violated} never comes true."
     return Finding(violated, (reason,))
 
 

@@ -60,7 +60,8 @@ class Walk:
             )
         options = self.options()
         if not 0 <= option < len(options):
-            raise TraceError(f"step {self.number}: there is no option {option}, only 0 to {len(options) - 1}")
+            there = f"there is no option {option}, only 0 to {len(options) - 1}"
+            raise TraceError(f"step {self.number}: {there if options else 'nothing more can happen'}")
         step = options[option]
         if step.cut is not None:
             raise TraceError(f"step {self.number}: option {option} leads out of the bounds ({step.cut})")

@@ -34,7 +34,8 @@ class Guard:
     def refused(self, request: Request) -> Response | None:
         """Why ``request`` gets no answer; ``None`` if it gets one."""
         host = request.headers.get("host", "")
-        if host not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
+        port = "" if self.port == 80 else f":{self.port}"  # Browsers leave the usual port out.
+        if host not in (f"127.0.0.1{port}", f"localhost{port}"):
             return refusal(421, "this server answers under 127.0.0.1 and localhost alone.")
         origin = request.headers.get("origin")
         if origin is not None and origin != f"http://{host}":
