@@ -151,3 +151,11 @@ def test_sizes_of_scenarios_are_those_that_are_pinned() -> None:
     told = [size for size in sizes_in(ROOT / "docs" / "findings.md") if size[0] in pinned]
     assert told
     assert told == [(name, pinned[name]) for name, _ in told]
+
+
+def test_numbers_of_rules_are_those_of_the_catalogue() -> None:
+    rules = spec.load().rules
+    coded = sum(rule.uncovered is None for rule in rules.values())
+    assert f"spec: {len(rules)} rules" in (ROOT / "README.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    assert f"{coded} of the catalogue's {len(rules)} rules have code" in guide
