@@ -193,7 +193,7 @@ public final class DrivenReplica implements AutoCloseable {
         });
     }
 
-    /** A graceful shutdown begins. It gives up after {@code timeoutMs}, which here never come to an end. */
+    /** A graceful shutdown begins. It gives up after {@code timeoutMs}; no sequence lasts that long. */
     public void shutdown(long now, int timeoutMs) {
         take(now, () -> client.shutdown(timeoutMs).whenComplete((nothing, error) -> {
             effects.add("stop");
