@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.reference.frozen import replace
+from kraftcheck.systems.scenario import find
 from kraftcheck.traces import json_form
 from kraftcheck.traces.page import page_of
 from kraftcheck.traces.page.document import document_of
@@ -37,6 +39,14 @@ def test_the_document_has_every_step() -> None:
 def test_effects_that_never_happen() -> None:
     effects = [effect for step in document_of(counterexample(POWER_LOSS)).steps for effect in step.effects]
     assert {effect.done for effect in effects} == {True, False}
+
+
+def test_a_crash_comes_first_and_a_new_start_is_told_from_what_never_happened() -> None:
+    (trace,) = check(find("finding-restart-before-write-back")).traces()
+    step = document_of(trace).steps[1]
+    assert step.head.startswith("crashes after effect 1 of 4: ←1 FetchResponse(")
+    assert [effect.done for effect in step.effects[:5]] == [True, False, False, False, True]
+    assert step.effects[4].text == "starts again"
 
 
 def test_the_page_has_the_document_and_needs_nothing_else() -> None:

@@ -164,7 +164,7 @@ def _step(step: TraceStep, seen: StepView, lanes: Mapping[Place, int]) -> Step:
     return Step(
         lane=lanes[step.replica],
         kind=step.kind,
-        head=seen.head,
+        head=_fault_first(seen.head),
         events=tuple(text for run in step.runs for text in (("start",) if run.start else ()) + run.short),
         effects=tuple(_effects(step)),
         changes=tuple(_change(change, lanes) for change in (*step.changes, *step.history)),
@@ -176,8 +176,16 @@ def _step(step: TraceStep, seen: StepView, lanes: Mapping[Place, int]) -> Step:
     )
 
 
+def _fault_first(head: str) -> str:
+    """``head`` with what else happens, such as a crash, in front: a lane cuts off the end."""
+    event, _, fault = head.partition("; ")
+    return f"{fault}: {event}" if fault else head
+
+
 def _effects(step: TraceStep) -> Iterator[Effect]:
-    for run in step.runs:
+    for position, run in enumerate(step.runs):
+        if run.start and position:
+            yield Effect("process", "starts again", done=True)
         for number, effect in enumerate(run.effects):
             name, text = kind_of(effect).words.describe_effect(effect)
             yield Effect(name, text, done=number < run.completed)
