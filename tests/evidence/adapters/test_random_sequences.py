@@ -124,7 +124,7 @@ def test_a_follower_fetches_until_it_reports_its_own_entry(preset: str) -> None:
 @pytest.mark.slow
 def test_they_come_to_every_role_with_time_outs_parts_of_snapshots_and_several_truncations() -> None:
     timed_out, truncations, loading = set(), Counter[str](), 0
-    for each in random_sequences(KAFKA, 1, 40, 60):
+    for each in random_sequences(KAFKA, 0, 300, 60):
         for question in Asking(each).questions():
             if isinstance(question.event, RequestTimedOut) and question.before is not None:
                 timed_out.add(role_name(question.before.role))
