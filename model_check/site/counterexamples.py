@@ -68,7 +68,7 @@ def pinned() -> Mapping[str, tuple[Pin, ...]]:
 def of_scenario(
     scenario: Scenario, note: Callable[[str], None] = lambda _: None
 ) -> tuple[Counterexample, ...]:
-    """The counterexamples of ``scenario``, those by the same steps together; ``note`` is told when it has to
+    """The counterexamples of ``scenario``, those by the same steps together; ``note`` is called when it must
     be explored.
     """
     try:

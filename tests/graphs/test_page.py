@@ -47,8 +47,8 @@ def test_nodes_do_not_overlap(drawn: tuple[nx.DiGraph, dict[Any, int], dict[Any,
     for index, (one, a) in enumerate(found):
         assert (a.width, a.height) == sizes[one]
         for other, b in found[index + 1 :]:
-            beside = a.x + a.width <= b.x or b.x + b.width <= a.x
-            assert beside or a.y + a.height <= b.y or b.y + b.height <= a.y
+            apart = a.x + a.width <= b.x or b.x + b.width <= a.x
+            assert apart or a.y + a.height <= b.y or b.y + b.height <= a.y
             assert levels[one] >= levels[other] or a.x + a.width <= b.x
 
 

@@ -34,8 +34,8 @@ class Waits:
         return cls(Deadlines(protocol, times_of(protocol), question.draw))
 
     def differences(self, shown: Capabilities, question: Question, effects: Effects) -> Iterator[Difference]:
-        """A sleep that is too long, and a call that wakes nobody. After a step that ends the process none
-        counts.
+        """A sleep that is too long, and a call that does not wake the process. After a step that ends the
+        process neither counts.
         """
         outcome, event = question.outcome, question.event
         assert outcome is not None

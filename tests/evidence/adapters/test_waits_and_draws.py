@@ -141,7 +141,7 @@ def test_a_call_that_is_refused_need_not_wake() -> None:
 
 
 class Drawing(ReferenceAdapter):
-    """The reference that always draws ``draw``; ``says``: it says that it does as it is told."""
+    """The reference that always draws ``draw``; ``says``: it declares the capability."""
 
     def __init__(self, draw: Draw, *, says: bool = True) -> None:
         super().__init__()

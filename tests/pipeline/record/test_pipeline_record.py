@@ -1,4 +1,4 @@
-"""Campaigns of recordings on Spark: the answer of `kraftcheck record`, whoever began them."""
+"""Campaigns of recordings on Spark: the answer of `kraftcheck record`, whichever command began them."""
 
 from __future__ import annotations
 
