@@ -33,6 +33,7 @@ def armed(ms: Any) -> dict[str, Any]:
         (1500, [armed("remaining")], True),
         (1500, [], True),
         (1500, [armed(1999)], False),
+        (1500, [armed(1700)], False),
         (1500, [armed(1500)], False),
         (1500, [armed(None)], False),
         (None, [armed(1999)], True),
