@@ -50,6 +50,7 @@ COMMANDS = {
     "reproduce": "let a quorum of real replicas take a counterexample, and compare each step",
     "record": "record simulated clusters of an implementation and compare them with the reference",
     "logs": "rebuild the history of a quorum from its log files, and check it",
+    "inspect": "read the disks of controllers, and say what does not fit",
     "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",
     "bench": "measure the engine",
     "completion": "print a script with which a shell completes commands, options and scenarios",

@@ -1,0 +1,42 @@
+"""``kraftcheck inspect``: read the disks of controllers, and judge them together."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kraftcheck.support.arguments import add_json, flag
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
+from kraftcheck.support.outputs import print_output
+from kraftcheck.support.terminal import console
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        type=Path,
+        metavar="DIR",
+        help="the metadata log directory of a controller or a broker (metadata.log.dir, or else log.dirs), "
+        "or a folder of such directories; nothing in them is changed",
+    )
+    flag(parser, "--records", says="list all batches with the types of their records")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the disks; 0: no problem, 1: problems. Raises InputError where there is no such directory."""
+    from kraftcheck.evidence.disks.disk import find_disks, read_disk
+    from kraftcheck.evidence.disks.observations import observations
+    from kraftcheck.evidence.disks.quorum import Quorum
+    from kraftcheck.evidence.disks.report import as_json, print_report
+
+    folders = find_disks(arguments.folders)
+    quorum = Quorum(tuple(read_disk(folder, decode=arguments.records) for folder in folders))
+    found = observations(quorum)
+    if arguments.json:
+        print_output("inspect", as_json(quorum, found, records=arguments.records), indent=2)
+    else:
+        print_report(console(), quorum, found, records=arguments.records)
+    return EXIT_DIFFERS if any(each.is_problem for each in found) else EXIT_EXPECTED

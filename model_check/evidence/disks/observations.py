@@ -1,0 +1,368 @@
+"""What an operator should know of the disks of a quorum: each observation a sentence, a problem or a note.
+
+A note is a state that the protocol gives rise to and gets over by itself. A problem is one that it does not
+get over, that breaks a promise, or that makes the next start dangerous.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from kraftcheck.evidence.disks.disk import QUORUM_STATE, StoredDisk, VoterSetAt
+from kraftcheck.evidence.disks.quorum import Quorum, agreed, is_voter
+from kraftcheck.evidence.disks.records import VoterKey
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """``nodes``: whom it concerns; ``kind``: its name for programs; ``text``: a sentence or two; ``see``: the
+    rules, or the pages of findings, behind it.
+    """
+
+    kind: str
+    is_problem: bool
+    nodes: tuple[str, ...]
+    text: str
+    see: tuple[str, ...] = ()
+
+
+def observations(quorum: Quorum) -> list[Observation]:
+    """All that the disks show; problems first, then by node."""
+    found = [each for disk in quorum.disks for check in _OF_A_DISK for each in check(disk)]
+    found += [each for check in _OF_THE_QUORUM for each in check(quorum)]
+    return sorted(found, key=lambda each: (not each.is_problem, each.nodes))
+
+
+def _note(kind: str, disk: StoredDisk, text: str, *see: str) -> Observation:
+    return Observation(kind, False, (disk.name,), f"node {disk.name} {text}", see)
+
+
+def _problem(kind: str, disk: StoredDisk, text: str, *see: str) -> Observation:
+    return Observation(kind, True, (disk.name,), f"node {disk.name} {text}", see)
+
+
+# -- one disk ---------------------------------------------------------------------------------------
+
+
+def _damage(disk: StoredDisk) -> Iterator[Observation]:
+    for each in disk.damage:
+        text = str(each)
+        behind = [batch for batch in disk.behind if each.base is not None and batch.base > each.base]
+        if each.position is not None and behind and each.file in disk.segments:
+            text += (
+                f", the {len(behind)} readable batches up to offset {behind[-1].last:,} included. Copy the "
+                "directory before this node starts"
+            )
+        yield Observation("damage", True, (disk.name,), f"node {disk.name}: {text}.")
+
+
+def _identity(disk: StoredDisk) -> Iterator[Observation]:
+    if disk.key is None and not any(each.file == "meta.properties" for each in disk.damage):
+        yield _problem(
+            "no-identity", disk, "has no meta.properties with a node id: Kafka does not start with it."
+        )
+
+
+def _election_state(disk: StoredDisk) -> Iterator[Observation]:
+    state = disk.state
+    unreadable = any(each.file == QUORUM_STATE for each in disk.damage)
+    if state is None and not unreadable and not disk.batches and not disk.snapshots:
+        yield _note(
+            "never-started",
+            disk,
+            "has neither records nor a quorum-state: it has not taken part in a quorum.",
+        )
+    elif state is None and not unreadable:
+        yield _problem(
+            "no-quorum-state",
+            disk,
+            f"has no quorum-state: it does not know its vote. Kafka then starts in epoch {disk.last_epoch}, "
+            "the last of the log, without a vote. It can vote again in that epoch, and two leaders of one "
+            "epoch become possible.",
+            "INIT-1",
+        )
+    if state is None:
+        return
+    if state.epoch < disk.last_epoch:
+        yield _problem(
+            "epoch-behind-log",
+            disk,
+            f"has epoch {state.epoch} in quorum-state, but records of epoch {disk.last_epoch}: the file is "
+            "older than the log, and a vote may be forgotten.",
+        )
+    own = disk.key
+    mine = state.vote is not None and own is not None and state.vote.id == own.id
+    if mine and state.leader is not None and own is not None and state.leader != own.id:
+        yield _problem(
+            "own-vote-other-leader",
+            disk,
+            f"has its own vote and node {state.leader} as the leader of epoch {state.epoch} in quorum-state. "
+            "Kafka writes this state; the next start makes it a candidate of an epoch that has a leader.",
+            "INIT-4",
+            "restart-as-candidate",
+            *(() if not disk.voters or is_voter(disk, disk.voters) else ("removed-candidate",)),
+        )
+
+
+def _snapshots(disk: StoredDisk) -> Iterator[Observation]:
+    snapshot = disk.snapshot
+    if snapshot is not None and snapshot.end > disk.end:
+        yield _note(
+            "snapshot-beyond-log",
+            disk,
+            f"has a snapshot up to offset {snapshot.end:,}, but a log to {disk.end:,} only. At its start it "
+            "empties the log and continues from the snapshot.",
+        )
+    if disk.start > 0 and (snapshot is None or snapshot.end < disk.start):
+        yield _problem(
+            "prefix-is-lost",
+            disk,
+            f"has a log that begins at offset {disk.start:,}, and no snapshot of what was before: it cannot "
+            "rebuild the metadata.",
+        )
+
+
+# -- the quorum -------------------------------------------------------------------------------------
+
+
+def _identities(quorum: Quorum) -> Iterator[Observation]:
+    for what, of in _IDENTITIES.items():
+        by_value = _grouped(quorum.disks, of)
+        if what == "cluster id":
+            if len(by_value) > 1:
+                said = "; ".join(
+                    f"{value}: nodes {_named_disks(disks)}" for value, disks in sorted(by_value.items())
+                )
+                nodes = tuple(disk.name for disk in quorum.disks)
+                yield Observation(
+                    "cluster-ids", True, nodes, f"the disks are of {len(by_value)} clusters ({said})."
+                )
+            continue
+        for value, disks in by_value.items():
+            if len(disks) > 1:
+                folders = " and ".join(str(disk.folder) for disk in disks)
+                yield Observation(
+                    f"same-{what.replace(' ', '-')}",
+                    True,
+                    (disks[0].name,),
+                    f"{folders} have the same {what}, {value}: one is a copy, or was formatted by mistake.",
+                )
+
+
+_IDENTITIES: Final[dict[str, Callable[[StoredDisk], str | None]]] = {
+    "cluster id": lambda disk: disk.meta.cluster if disk.meta else None,
+    "node id": lambda disk: str(disk.key.id) if disk.key else None,
+    "directory id": lambda disk: disk.key.directory if disk.key else None,
+}
+
+
+def _grouped(
+    disks: Iterable[StoredDisk], of: Callable[[StoredDisk], str | None]
+) -> dict[str, list[StoredDisk]]:
+    found: dict[str, list[StoredDisk]] = defaultdict(list)
+    for disk in disks:
+        value = of(disk)
+        if value is not None:
+            found[value].append(disk)
+    return found
+
+
+def _leaders(quorum: Quorum) -> Iterator[Observation]:
+    """Two leaders of one epoch, by what the nodes have persisted and by the first records of epochs."""
+    seen: dict[int, dict[int, str]] = defaultdict(dict)
+    for disk in quorum.disks:
+        if disk.state is not None and disk.state.leader is not None:
+            seen[disk.state.epoch].setdefault(disk.state.leader, f"quorum-state of node {disk.name}")
+        for epoch, leader, offset in disk.leaders():
+            seen[epoch].setdefault(leader, f"record {offset:,} of node {disk.name}")
+    for epoch, leaders in sorted(seen.items()):
+        if len(leaders) > 1:
+            said = ", ".join(f"node {leader} ({where})" for leader, where in sorted(leaders.items()))
+            yield Observation(
+                "two-leaders",
+                True,
+                tuple(str(leader) for leader in sorted(leaders)),
+                f"epoch {epoch} has {len(leaders)} leaders: {said}.",
+                ("second-leader-of-epoch",),
+            )
+
+
+def _elections(quorum: Quorum) -> Iterator[Observation]:
+    """A leader was elected, but too few voters know its epoch: some have lost their election state."""
+    for disk in quorum.disks:
+        for epoch, leader, offset in disk.leaders():
+            sets = [each for each in disk.voter_sets if each.offset < offset]
+            voters = sets[-1].voters.keys if sets else ()
+            present = [each for each in quorum.disks if is_voter(each, voters)]
+            known = [each for each in present if each.state is None or each.state.epoch >= epoch]
+            if len(known) + len(voters) - len(present) < len(voters) // 2 + 1 and voters:
+                yield Observation(
+                    "election-forgotten",
+                    True,
+                    (disk.name,),
+                    f"node {disk.name} has the first record of leader {leader} of epoch {epoch}, but too few "
+                    f"voters know that epoch ({_named_disks(known) or 'none'} of {named(voters)}): others "
+                    "have lost their votes, by a power loss or a restored copy.",
+                )
+                return
+
+
+def _histories(quorum: Quorum) -> Iterator[Observation]:
+    """Logs that part: in one epoch, below what is committed, or in a tail that will be truncated."""
+    best, committed = quorum.best, quorum.committed.below
+    for one, other in combinations(quorum.disks, 2):
+        fork = agreed(one, other)[1]
+        if fork is None:
+            continue
+        names = (one.name, other.name)
+        if fork.epoch == fork.other_epoch:
+            yield Observation(
+                "two-histories",
+                True,
+                names,
+                f"nodes {one.name} and {other.name} have different records of epoch {fork.epoch} from offset "
+                f"{fork.offset:,} on: a leader writes each offset of its epoch once.",
+                ("second-leader-of-epoch",),
+            )
+        elif best in (one, other):
+            behind = other if best is one else one
+            epoch = fork.other_epoch if best is one else fork.epoch
+            tail = (
+                f"has a tail of epoch {epoch} from offset {fork.offset:,} on that differs from the log of "
+                f"node {(best or one).name}"
+            )
+            if fork.offset < committed and _is_on(quorum, best, committed):
+                yield _note(
+                    "diverged-tail",
+                    behind,
+                    f"{tail}. These records were not committed; the node truncates to offset {fork.offset:,} "
+                    "when it fetches.",
+                )
+            else:
+                yield _note(
+                    "diverged-tail",
+                    behind,
+                    f"{tail}. The next election decides which of both is kept.",
+                )
+
+
+def _is_on(quorum: Quorum, disk: StoredDisk | None, committed: int) -> bool:
+    """Whether a log has all that is committed."""
+    return disk is not None and disk.end >= committed
+
+
+def _lagging(quorum: Quorum) -> Iterator[Observation]:
+    best = quorum.best
+    for disk in quorum.disks:
+        if best is None or disk is best or agreed(disk, best)[1] is not None:
+            continue
+        if disk.end < best.end and disk.segments:
+            yield _note(
+                "lagging",
+                disk,
+                f"lags: its log ends at offset {disk.end:,}, in epoch {disk.last_epoch}; that of node "
+                f"{best.name} at {best.end:,}, in epoch {best.last_epoch}.",
+            )
+
+
+def _voter_sets(quorum: Quorum) -> Iterator[Observation]:
+    newest = quorum.committed.voters
+    if newest is None:
+        return
+    keys, below = newest.voters.keys, quorum.committed.below
+    for disk in quorum.disks:
+        effective = disk.voter_sets[-1] if disk.voter_sets else None
+        if effective is not None and effective.offset >= max(below, 1):
+            yield _note(
+                "uncommitted-voter-set",
+                disk,
+                f"uses the voter set of offset {effective.offset:,} ({named(effective.voters.keys)}), which "
+                "these disks do not show to be committed: the next election may remove it.",
+            )
+        elif effective is not None and effective.voters.keys != keys and effective.offset < newest.offset:
+            yield _note(
+                "older-voter-set",
+                disk,
+                f"uses an older voter set, {_told_apart(effective, newest)}.",
+            )
+        yield from _membership(disk, keys)
+
+
+def _membership(disk: StoredDisk, voters: tuple[VoterKey, ...]) -> Iterator[Observation]:
+    key = disk.key
+    if key is None or is_voter(disk, voters):
+        return
+    entry = next((each for each in voters if each.id == key.id), None)
+    if entry is not None:
+        yield _problem(
+            "other-directory",
+            disk,
+            f"has the directory id {key.directory}, but the voter set names {entry}: it is no voter, and the "
+            f"quorum of {len(voters)} is one short. Remove the voter {entry}, then add {key}.",
+        )
+    elif any(each.id == key.id for each in disk.voters):
+        yield _note(
+            "removed-unaware",
+            disk,
+            f"is not in the committed voter set ({named(voters)}), but its own log says so still. It can be "
+            "stopped.",
+        )
+
+
+def _versions(quorum: Quorum) -> Iterator[Observation]:
+    level = max((disk.kraft_version for disk in quorum.disks), default=0)
+    for disk in quorum.disks:
+        begins = disk.start == 0 or disk.snapshot is not None
+        if disk.kraft_version < level and disk.batches and begins:
+            yield _note(
+                "older-kraft-version",
+                disk,
+                f"has kraft.version {disk.kraft_version}; others have {level}.",
+            )
+
+
+def _missing(quorum: Quorum) -> Iterator[Observation]:
+    newest = quorum.committed.voters
+    voters = newest.voters.keys if newest is not None else _configured(quorum)
+    missing = [each for each in voters if not any(is_voter(disk, (each,)) for disk in quorum.disks)]
+    replaced = {disk.key.id for disk in quorum.disks if disk.key is not None}
+    away = [each for each in missing if each.id not in replaced]
+    if away:
+        yield Observation(
+            "not-given",
+            False,
+            tuple(str(each.id) for each in away),
+            f"no disk of {'voter' if len(away) == 1 else 'voters'} {named(away)} was given: what is on it is "
+            "not known here.",
+        )
+
+
+def _configured(quorum: Quorum) -> tuple[VoterKey, ...]:
+    return next((disk.voters for disk in quorum.disks if disk.voters), ())
+
+
+def _named_disks(disks: Iterable[StoredDisk]) -> str:
+    return ", ".join(disk.name for disk in disks)
+
+
+def named(keys: Iterable[VoterKey], *, whole: bool = False) -> str:
+    """Voters by their ids, or with their directories."""
+    return ", ".join(str(each) if whole else str(each.id) for each in keys)
+
+
+def _told_apart(older: VoterSetAt, newer: VoterSetAt) -> str:
+    """Two voter sets by ids, or by directories where the ids are the same."""
+    keys = older.voters.keys, newer.voters.keys
+    whole = named(keys[0]) == named(keys[1])
+    return (
+        f"that of offset {older.offset:,} ({named(keys[0], whole=whole)}); the committed one is of offset "
+        f"{newer.offset:,} ({named(keys[1], whole=whole)})"
+    )
+
+
+_OF_A_DISK = (_damage, _identity, _election_state, _snapshots)
+_OF_THE_QUORUM = (_identities, _leaders, _elections, _histories, _lagging, _voter_sets, _versions, _missing)
