@@ -31,9 +31,13 @@ class Observation:
 
 
 def observations(quorum: Quorum) -> list[Observation]:
-    """All that the disks show; problems first, then by node."""
+    """All that the disks show."""
     found = [each for disk in quorum.disks for check in _OF_A_DISK for each in check(disk)]
-    found += [each for check in _OF_THE_QUORUM for each in check(quorum)]
+    return found + [each for check in _OF_THE_QUORUM for each in check(quorum)]
+
+
+def in_order(found: Iterable[Observation]) -> list[Observation]:
+    """Problems first, then by node."""
     return sorted(found, key=lambda each: (not each.is_problem, each.nodes))
 
 
