@@ -28,11 +28,11 @@ NEW = (
     f'[{{"id": 1, "directoryId": "{directory(1)}", "endpoints": ["CONTROLLER://a:9093"]}}, '
     '{"id": 2}, {"id": 3}]'
 )
-REPLICATION = """NodeId\tDirectoryId           \tLogEndOffset\tLag\tLastFetchTimestamp\tLastCaughtUpTimestamp\tStatus
+REPLICATION = """NodeId\tDirectoryId           \tLogEndOffset\tLag\tLastFetch...\tLastCaughtUp...\tStatus
 1     \tAAAAAAAAAAAAAAAAAAAAAQ\t5           \t0  \t17 ms ago         \t17 ms ago            \tLeader  \t
 3     \tAAAAAAAAAAAAAAAAAAAAAw\t5           \t0  \t170 ms ago        \t170 ms ago           \tFollower\t
 """
-OLD_REPLICATION = """NodeId\tLogEndOffset\tLag\tLastFetchTimestamp\tLastCaughtUpTimestamp\tStatus
+OLD_REPLICATION = """NodeId\tLogEndOffset\tLag\tLastFetch...\tLastCaughtUp...\tStatus
 3     \t5           \t0  \t1690000000000     \t1690000000000        \tFollower
 """
 METRICS = """# HELP kafka_server_raft_metrics_high_watermark The high watermark
