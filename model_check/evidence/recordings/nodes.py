@@ -338,9 +338,8 @@ class NodeRun:
         return one._replace(shown_at=self.submitted.get(offset))
 
     def _compare_sent(self, effects: Sequence[Effect], event: StepEvent) -> None:
-        # A release has one size for both: 8 MiB up to 4.2, later 1 MiB (KAFKA-19541).
-        most = self.protocol.fetch_snapshot_max_bytes
-        sending = shown.compare_sent(effects, event, self.recording.messages, self.servers, most)
+        form = shown.form_of(self.protocol)
+        sending = shown.compare_sent(effects, event, self.recording.messages, self.servers, form)
         if sending is shown.NOTHING_SENT:
             return
         self.found.extend(sending.found)
