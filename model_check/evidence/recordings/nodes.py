@@ -50,14 +50,12 @@ from kraftcheck.reference.events import (
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
     FetchRequest,
     FetchSnapshotResponse,
     Request,
     Response,
-    UpdateRaftVoterRequest,
 )
-from kraftcheck.reference.protocol import Protocol, UpdateVoter
+from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 
 #: A record of a batch that a leader appends, in a list of operations on the log.
@@ -228,11 +226,6 @@ class NodeRun:
         content = message_of(message.api, message.content, event.where, is_request=message.is_request)
         if message.is_request:
             assert isinstance(content, Request)
-            probes = self.protocol.update_voter is UpdateVoter.PROBED
-            if isinstance(content, AddRaftVoterRequest) or (
-                probes and isinstance(content, UpdateRaftVoterRequest)
-            ):
-                self.host.look_at(content.voter.id, event.now)
             # The message id pairs request and answer: correlation ids repeat after a restart.
             self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
         else:
