@@ -7,7 +7,7 @@ named as in :data:`kraftcheck.spec.RELEASES`; its preset is ``kafka-RELEASE``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -27,6 +27,7 @@ from kraftcheck.support.files import write_atomically
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.other_protocol import under
 from kraftcheck.systems.scenario import find
+from kraftcheck.traces import Trace
 
 #: The name of the file, among the package's data.
 FILE: Final = "findings_by_release.json"
@@ -136,9 +137,14 @@ def checked(name: str, release: str, progress: Callable[[Progress], None] | None
     except InputError as error:
         return Checked(verdict="unbuilt", reason=str(error))
     traces = found.traces()
-    steps = {trace.property: len(trace.steps) for trace in traces if trace.property is not None}
-    if not steps and found.undetermined:
+    if not traces and found.undetermined:
         return Checked(verdict="undetermined", reason=found.limit or "a budget leaves the verdict open")
+    return shown_by(traces)
+
+
+def shown_by(traces: Sequence[Trace]) -> Checked:
+    """What counterexamples show; none: that the scenario holds."""
+    steps = {trace.property: len(trace.steps) for trace in traces if trace.property is not None}
     alike = [known.id for trace in traces if (known := recognised(trace)) is not None]
     return Checked(
         verdict="violated" if steps else "holds",

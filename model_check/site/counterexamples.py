@@ -23,8 +23,8 @@ from kraftcheck.support.parallel import processes
 from kraftcheck.support.places import folder_of
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, shipped
-from kraftcheck.traces import Trace, TraceError, build_dead_end, build_lasso
-from kraftcheck.traces.build import trace_of, walk
+from kraftcheck.traces import Trace, TraceError
+from kraftcheck.traces.build import violating, walk
 
 FILE = "counterexamples.json"
 
@@ -81,16 +81,8 @@ def of_scenario(
 
 def _taken(scenario: Scenario, pin: Pin) -> Trace:
     """The trace of ``pin``. Raises TraceError where the reference no longer takes it to the violation."""
-    system = kind_of(scenario).build(scenario)
-    walked = walk(system, pin.path)
-    if pin.property not in {each.property for each in scenario.check.eventually}:
-        if pin.property not in walked.violated:
-            raise TraceError(f"{scenario.name}: the path does not violate {pin.property}")
-        return trace_of(walked, scenario, pin.property)
-    steps = [taken.step.path for taken in walked.taken]
-    if pin.loop is None:
-        return build_dead_end(system, scenario, pin.property, steps)
-    return build_lasso(system, scenario, pin.property, steps[: pin.loop], steps[pin.loop :])
+    walked = walk(kind_of(scenario).build(scenario), pin.path)
+    return violating(walked, scenario, pin.property, pin.loop)
 
 
 def _explored(scenario: Scenario) -> tuple[Trace, ...]:

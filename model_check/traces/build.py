@@ -124,6 +124,20 @@ def walk_again(system: ModelSystem, trace: Trace) -> Walk:
     return walked
 
 
+def violating(walked: Walk, scenario: Scenario, violated: str, loop: int | None = None) -> Trace:
+    """The trace of a walk that violates ``violated``; of an *eventually* property by the cycle after ``loop``
+    steps, or in a dead end. Raises TraceError where it does not.
+    """
+    if violated not in {each.property for each in scenario.check.eventually}:
+        if violated not in walked.violated:
+            raise TraceError(f"{scenario.name}: the path does not violate {violated}")
+        return trace_of(walked, scenario, violated)
+    steps = [taken.step.path for taken in walked.taken]
+    if loop is None:
+        return build_dead_end(walked.system, scenario, violated, steps)
+    return build_lasso(walked.system, scenario, violated, steps[:loop], steps[loop:])
+
+
 def trace_of(
     walked: Walk, scenario: Scenario, violated: str | None = None, known: tuple[TraceStep, ...] = ()
 ) -> Trace:

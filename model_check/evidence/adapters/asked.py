@@ -144,6 +144,8 @@ class Asking:
     def ask(self, position: int, stimulus: Stimulus) -> Question | None:
         """The step that comes of ``stimulus``; ``None`` if it has no possible target."""
         self.now += 1
+        if isinstance(stimulus, Start) and stimulus.endpoints is not None:
+            self._identity = replace(self._identity, endpoints=stimulus.endpoints)
         before, identity = self.replica, self._identity
         if isinstance(stimulus, Start):
             disk = disks.as_found(self.disk, written_back=self.sequence.written_back)

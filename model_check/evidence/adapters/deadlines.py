@@ -9,7 +9,7 @@ from kraftcheck.reference.config import Times
 from kraftcheck.reference.effects import ArmTimer, Duration, Effect
 from kraftcheck.reference.events import Poll, Shutdown, Timer
 from kraftcheck.reference.leadership import is_lingering
-from kraftcheck.reference.protocol import CandidateLoss, Protocol
+from kraftcheck.reference.protocol import CandidateLoss, ObserverAfterFetchTimeout, Protocol
 from kraftcheck.reference.replica import (
     Candidate,
     Follower,
@@ -33,6 +33,7 @@ class Deadlines:
     def __init__(self, protocol: Protocol, times: Times, draw: Draw | None = None) -> None:
         self._times, self._draw = times, draw
         self._separate = protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF
+        self._searches = protocol.observer_after_fetch_timeout is ObserverAfterFetchTimeout.BOOTSTRAP_ONLY
         self._below_back_off: int | None = None
         self._timers: dict[Timer, int] = {}
         self._shutdown: int | None = None
@@ -68,15 +69,16 @@ class Deadlines:
 
         Only timers count: when each request was sent and each back-off began is not known.
         """
-        due = [self.of(timer) for timer in _awaited(replica, poll)]
+        due = [self.of(timer) for timer in _awaited(replica, poll, searches=self._searches)]
         known = [
             each for each in (*due, self._shutdown if replica.shutting_down else None) if each is not None
         ]
         return max(1, min(known) - now) if known else None
 
 
-def _awaited(replica: Replica, poll: Poll) -> tuple[Timer, ...]:
-    """The timers that end the sleep after ``poll``.
+def _awaited(replica: Replica, poll: Poll, *, searches: bool) -> tuple[Timer, ...]:
+    """The timers that end the sleep after ``poll``. ``searches``: an observer whose fetch timer has expired
+    looks for a leader, and no more at the timer (Kafka up to 4.1).
 
     A process that shuts down looks at none of its timers, and a leader that is the only voter not at
     check-quorum, nor one that has just become one of two. A leader that has just announced itself sleeps
@@ -89,7 +91,8 @@ def _awaited(replica: Replica, poll: Poll) -> tuple[Timer, ...]:
     left_out = {Timer.UPDATE_VOTER, *({Timer.BEGIN_QUORUM_EPOCH, Timer.CHECK_QUORUM} & {*poll.expired})}
     if len(replica.voters.ids) == 1:
         left_out.add(Timer.CHECK_QUORUM)
-    if Timer.UPDATE_VOTER in poll.expired and not replica.is_voter:
+    passed_over = {Timer.UPDATE_VOTER, Timer.FETCH} if searches else {Timer.UPDATE_VOTER}
+    if not replica.is_voter and passed_over & {*poll.expired}:
         left_out.add(Timer.FETCH)
     running = () if replica.shutting_down else running_timers(replica)
     return tuple(timer for timer in running if timer not in left_out)

@@ -22,6 +22,7 @@ from kraftcheck.evidence.adapters.stimuli import (
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Event, FetchWaitExpired
 from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.voters import Endpoint
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.step import Step as KRaftStep
@@ -119,8 +120,14 @@ def stimuli_of(node: Node, detail: KRaftStep) -> Iterator[Stimulus]:
             yield Start()
             yield from cut.execution.events
             yield Crash(_undone(cut.execution, cut.completed), cut.loses_power)
-        yield Start()
+        yield Start(_moved_to(node, restarted.replica))
         yield from restarted.events
+
+
+def _moved_to(node: Node, started: Replica) -> tuple[Endpoint, ...] | None:
+    """Where a process listens that has just ``started``, if it listened elsewhere before."""
+    moves = node.replica is not None and node.replica.endpoints != started.endpoints
+    return started.endpoints if moves else None
 
 
 def _stimulus(replica: Replica | None, event: Event) -> Stimulus:

@@ -16,14 +16,17 @@ from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.messages import Response
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
-from kraftcheck.reference.types import INT32, Directory, Meaning, NodeId, Range
+from kraftcheck.reference.types import INT32, Directory, InSequence, Meaning, NodeId, Range
+from kraftcheck.reference.voters import Endpoint
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 
 Count = Annotated[int, Meaning.PLAIN, Range(0, INT32)]
 
 
 class Start(Frozen):
-    """The process starts on its disk."""
+    """The process starts on its disk; with ``endpoints`` it listens there from now on."""
+
+    endpoints: InSequence[Endpoint] | None = None
 
 
 class Crash(Frozen):

@@ -4,13 +4,17 @@
 each release. Given releases of Kafka (folders, or source trees with ``--jars``), it also lets replicas of
 each take the counterexamples. A result is written as soon as it is there, so that the same command resumes
 after Ctrl-C; ``--anew`` forgets the earlier results of what it makes.
+
+``--traces FOLDER`` has counterexamples of one release, which ``kraftcheck check --traces`` wrote. A release
+whose preset takes the same steps to the same violation is given these, and the scenario is not explored for
+it. That is how nightly scenarios have results; under other presets their steps need not be the fewest.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kraftcheck.checking import by_release
@@ -20,6 +24,7 @@ from kraftcheck.evidence.adapters.started import Adapters
 from kraftcheck.evidence.kafka import build
 from kraftcheck.evidence.kafka.option import KAFKA_TIMEOUT
 from kraftcheck.evidence.quorum.chosen import NothingViolated, Source, behaviours, obstacle
+from kraftcheck.evidence.quorum.known import known_counterexamples, under_release
 from kraftcheck.evidence.quorum.replay import Reproduction, reproduce
 from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.spec import RELEASES
@@ -30,6 +35,7 @@ from kraftcheck.support.streams import progress
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.other_protocol import under
 from kraftcheck.systems.scenario import find
+from kraftcheck.traces import Trace
 
 Tell = Callable[[str], None]
 
@@ -40,6 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("kafka", nargs="*", type=Path, metavar="PATH", help="releases, or source trees")
     parser.add_argument("--jars", type=Path, metavar="FOLDER", help="third-party jars for source trees")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the results")
+    parser.add_argument("--traces", type=Path, metavar="FOLDER", help="counterexamples to try first")
     flag(parser, "--anew", says="forget the earlier results of what is made")
     arguments = parser.parse_args(words)
     try:
@@ -56,6 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _make(results: Results, arguments: argparse.Namespace, tell: Tell) -> None:
+    traces = known_counterexamples(arguments.traces)
     if arguments.anew:
         results.checked.clear()
     for name, release in [*by_release.missing(results)]:
@@ -63,8 +71,21 @@ def _make(results: Results, arguments: argparse.Namespace, tell: Tell) -> None:
         known = results.checked.setdefault(name, {})
         known[release] = _same(known, release) or by_release.checked(name, release, _shows(tell, name))
         by_release.write(results, arguments.output)
+    for name, release in _nightly(results):
+        if shown := under_release(traces.get(name, ()), release):
+            results.checked[name][release] = by_release.shown_by(shown)
+            results.reproduced.get(name, {}).pop(release, None)
+    by_release.write(results, arguments.output)
     for path in arguments.kafka:
-        _reproduce_all(results, path, arguments, tell)
+        _reproduce_all(results, path, traces, arguments, tell)
+
+
+def _nightly(results: Results) -> Iterator[tuple[str, str]]:
+    """The nightly scenarios and releases without a verdict."""
+    for name in by_release.scenarios():
+        for release in RELEASES if "nightly" in find(name).tags else ():
+            if results.checked[name][release].verdict == "undetermined":
+                yield name, release
 
 
 def _same(known: dict[str, Checked], release: str) -> Checked | None:
@@ -77,7 +98,13 @@ def _shows(tell: Tell, name: str) -> Callable[[Progress], None]:
     return lambda found: tell(f"{name}: {found.distinct:,} states")
 
 
-def _reproduce_all(results: Results, path: Path, arguments: argparse.Namespace, tell: Tell) -> None:
+def _reproduce_all(
+    results: Results,
+    path: Path,
+    traces: Mapping[str, Sequence[Trace]],
+    arguments: argparse.Namespace,
+    tell: Tell,
+) -> None:
     """Let the classes at ``path`` take the counterexamples of all findings. Raises InputError."""
     release = build.preset(path, arguments.jars, tell).removeprefix("kafka-")
     assert release in RELEASES
@@ -90,12 +117,15 @@ def _reproduce_all(results: Results, path: Path, arguments: argparse.Namespace, 
             if release not in known:
                 tell(f"{name} on {adapters.name} …")
                 checked = results.checked[name][release]
-                known[release] = tuple(_reproduced(name, release, checked, adapters, tell))
+                taken = under_release(traces.get(name, ()), release)
+                if {str(each.property): len(each.steps) for each in taken} != dict(checked.violated):
+                    taken = ()
+                known[release] = tuple(_reproduced(name, release, checked, taken, adapters, tell))
                 by_release.write(results, arguments.output)
 
 
 def _reproduced(
-    name: str, release: str, checked: Checked, adapters: Adapters, tell: Tell
+    name: str, release: str, checked: Checked, known: Sequence[Trace], adapters: Adapters, tell: Tell
 ) -> Iterator[Reproduced]:
     scenario = find(name)
     assert isinstance(scenario, KRaftScenario)
@@ -109,8 +139,9 @@ def _reproduced(
         return
     try:
         source = Source(name, under(scenario, by_release.preset_of(release)))
-        for behaviour in behaviours(source, _shows(tell, name)):
-            result = reproduce(behaviour.trace, adapters.session)
+        found = known or [each.trace for each in behaviours(source, _shows(tell, name))]
+        for trace in {each.path: each for each in found}.values():
+            result = reproduce(trace, adapters.session)
             yield Reproduced(
                 verdict=result.verdict,  # type: ignore[arg-type]
                 steps=result.steps,

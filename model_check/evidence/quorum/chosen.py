@@ -27,7 +27,6 @@ ALL = "all"
 #: Why a scenario cannot be reproduced.
 NOT_RELEASED = "AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the wire"
 WITHOUT_DISKS = "the drive protocol has no disks that another release or a person has written"
-WITHOUT_ADDRESSES = "requests go to addresses there, which the drive protocol does not show"
 
 _WHAT = "a quorum of adapters"
 
@@ -122,7 +121,7 @@ def obstacle(chosen: KRaftScenario) -> str | None:
     replicas, at = chosen.replicas, chosen.protocol.at.values()
     if replicas.newer_disk or replicas.zero_directory or any("vote-memory" in each for each in at):
         return WITHOUT_DISKS
-    return WITHOUT_ADDRESSES if chosen.network.addresses == "known" else None
+    return None
 
 
 def behaviours(source: Source, progress: Callable[[Progress], None] | None = None) -> Iterator[Chosen]:

@@ -76,7 +76,7 @@ class Member:
         self._machine = StateMachine()
         self._taken = 0
         known = session.capabilities
-        #: What the adapter does not show although a verdict rests on it: effects and fields of the state.
+        #: What the adapter does not show although a verdict rests on it: effects, fields, ``addresses``.
         self.unshown = {each for each in _ALWAYS_NEEDED["effect"] if each not in known.effects} | {
             f"state.{each}" for each in _ALWAYS_NEEDED["state"] if each not in known.state
         }
@@ -84,6 +84,11 @@ class Member:
     @property
     def id(self) -> int:
         return self._sequence.identity.id
+
+    def rests_on_addresses(self) -> None:
+        """The verdict rests on the address that a request of this replica goes to."""
+        if not self._session.capabilities.addresses:
+            self.unshown.add("addresses")
 
     @property
     def replica(self) -> Replica | None:

@@ -21,7 +21,7 @@ from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.step import Action
 from kraftcheck.systems.kraft.step import Step as KRaftStep
-from kraftcheck.systems.kraft.system import KRaftSystem
+from kraftcheck.systems.kraft.system import NOT_REACHED, KRaftSystem
 from kraftcheck.traces.build import details
 from kraftcheck.traces.walk import Taken
 
@@ -40,7 +40,7 @@ class Quorum:
 
     @property
     def unshown(self) -> tuple[str, ...]:
-        """The effects and fields of the state that no adapter may hide in this behaviour, but one does."""
+        """What no adapter may hide in this behaviour, but one does: effects, state fields, addresses."""
         return tuple(sorted({name for member in self.members.values() for name in member.unshown}))
 
     def step(self, system: KRaftSystem, taken: Taken) -> None:
@@ -64,7 +64,10 @@ class Quorum:
             # Without clocks no voter has fetched in this interval (BEGIN-2).
             member = self.members[component]
             member.wait(times_of(system.protocols[component]).fetch_timeout)
-        sent = self._act(component, stimuli_of(node, cast(KRaftStep, detail)), flight)
+        if cast(Action, outcome.action).kind == NOT_REACHED:
+            sent = [_refused(cast(InFlight, each)) for each in outcome.sends]
+        else:
+            sent = self._act(component, stimuli_of(node, cast(KRaftStep, detail)), flight)
         if flight is not None and outcome.consumes and not path.duplicate:
             self.network.remove(flight)
         self.network.signal(system, outcome.signals)
@@ -108,6 +111,8 @@ class Quorum:
                 found = pick(model, sent)
                 if found is None:
                     raise NotTaken(f"replica {here} has not sent the {model}")
+                if model.address is not None:
+                    self.members[component].rests_on_addresses()
                 self.network.flights.append(_seen(Flight(model, found.message, found.data)))
             elif model.source != _source(flight) or not isinstance(model.payload, Request):
                 # The network client of the sender answers in the place of an older peer.
@@ -150,6 +155,11 @@ class Quorum:
                     f"replica {change.replica} has left the behaviour: {change.field} is {change.after}, and "
                     f"{change.before} in the behaviour"
                 )
+
+
+def _refused(answer: InFlight) -> Sent:
+    """What the network client of a sender says of a request to an address at which no replica listens."""
+    return Sent(answer.destination, answer.payload, cast(Json, write_message(answer.payload)))
 
 
 def _polls(member: Member) -> list[Sent]:

@@ -23,6 +23,7 @@ from kraftcheck.evidence.adapters.wire import (
 from kraftcheck.evidence.recorder.reported import in_order, replica_of, state_of
 from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.fields import Fields, Json
+from kraftcheck.evidence.recordings.host import PROBING
 from kraftcheck.evidence.recordings.identity import endpoints_of
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.config import Times, connection_span, span
@@ -149,6 +150,9 @@ class AdapterHost:
         elif isinstance(stimulus, RequestReceived) and isinstance(stimulus.request, FetchRequest):
             assert stimulus.correlation is not None
             self._fetches.add(stimulus.correlation)
+        elif isinstance(stimulus, RequestReceived) and isinstance(stimulus.request, PROBING):
+            # The replica itself decides whether it looks at the connection, and so notices a time-out.
+            self._end_waits(now, stimulus.request.voter.id)
         self._exchange(asked, now)
 
     def round(self, now: int) -> None:
@@ -168,10 +172,6 @@ class AdapterHost:
                 return
             # A timer that has expired and changed nothing is still expired.
             self.feed(Poll(self._clock.expired(now), server, now), now)
-
-    def look_at(self, node: int, now: int) -> None:
-        """A step at ``now`` is about to look at the connection to ``node``."""
-        self._end_waits(now, node)
 
     def _end_waits(self, now: int, of: int | None) -> None:
         for node, until in list(self._awaited.items()):

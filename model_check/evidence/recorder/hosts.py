@@ -43,9 +43,6 @@ class Hosted(Interface):
     def round(self, now: int) -> None:
         """The first half of a round of the poll loop."""
 
-    def look_at(self, node: int, now: int) -> None:
-        """A step at ``now`` is about to look at the connection to ``node``, as a poll would."""
-
     def due(self) -> Iterator[int]:
         """The times at which the loop wakes up."""
 

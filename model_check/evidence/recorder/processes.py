@@ -16,7 +16,7 @@ from kraftcheck.evidence.recordings.state import same
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference.effects import AppendAccepted, CallFailed, Effect, Fatal, Flush, StoreSnapshot
 from kraftcheck.reference.events import Event, FetchWaitExpired, RequestReceived, ResponseReceived
-from kraftcheck.reference.messages import AddRaftVoterRequest, ApiVersionsResponse, Request
+from kraftcheck.reference.messages import ApiVersionsResponse, Request
 from kraftcheck.reference.replica import Leader, Replica
 
 
@@ -102,8 +102,6 @@ class Processes(Network, ABC):
             self._show(process, "tick", {}, before, listener.after_poll(host.replica))
             return
         if isinstance(letter.content, Request):
-            if isinstance(letter.content, AddRaftVoterRequest):
-                host.look_at(letter.content.voter.id, now)
             host.feed(RequestReceived(letter.source, letter.content, letter.mid, now), now, letter.raw)
             asked = letter
         else:

@@ -48,6 +48,7 @@ from kraftcheck.reference.effects import (
 )
 from kraftcheck.reference.log import Batch, LeaderChange, Voters
 from kraftcheck.reference.messages import FetchRequest, FetchResponse, Request, Response
+from kraftcheck.reference.protocol import BeginQuorumEpochResend, Protocol
 from kraftcheck.reference.replica import Connection, Replica
 
 
@@ -62,7 +63,24 @@ class Sending(NamedTuple):
     unsure: list[int]
 
 
+class ReleaseForm(NamedTuple):
+    """What the messages of a release have that the reference leaves open. fetch_max_bytes: the limit that a
+    Fetch names. names_no_error: an answer without an error has the text "NONE".
+    """
+
+    fetch_max_bytes: int
+    names_no_error: bool
+
+
 NOTHING_SENT = Sending([], {}, [], [])
+
+
+def form_of(protocol: Protocol) -> ReleaseForm:
+    """The form of the release with this preset."""
+    # A release has one limit for Fetch and FetchSnapshot: 8 MiB up to 4.2, later 1 MiB (KAFKA-19541). 4.2
+    # gave up the text (RaftUtil.addVoterResponse) together with the announcements to all voters.
+    before_4_2 = protocol.begin_quorum_epoch_resend is BeginQuorumEpochResend.ALL_VOTERS
+    return ReleaseForm(protocol.fetch_snapshot_max_bytes, before_4_2)
 
 
 def effects_shown(
@@ -147,10 +165,9 @@ def compare_sent(
     event: StepEvent,
     messages: Mapping[int, Message],
     servers: Mapping[int, int],
-    fetch_max_bytes: int,
+    form: ReleaseForm,
 ) -> Sending:
     """Compare the sent messages, and return the correlation id that Kafka gave to each connection.
-    fetch_max_bytes: the limit that a Fetch names.
 
     Kafka sends to several nodes in the order of a hash set, which no rule fixes: requests are paired by
     destination, answers by the request that they answer. The order of answers is fixed, and compared. Raises
@@ -188,7 +205,7 @@ def compare_sent(
             if isinstance(effect, Send):
                 unseen.append(effect)
             continue
-        _compare_content(key, effect, _content(effect, fetch_max_bytes), message, result)
+        _compare_content(key, effect, form, message, result)
         if isinstance(effect, Send) and effect.correlation is not None:
             result.correlations[effect.to] = message.correlation
     if numbers:
@@ -258,15 +275,17 @@ def _content(effect: Send | Reply, fetch_max_bytes: int) -> Json:
 
 
 def _compare_content(
-    key: tuple[Any, ...], effect: Send | Reply, expected: Json, message: Message, result: Sending
+    key: tuple[Any, ...], effect: Send | Reply, form: ReleaseForm, message: Message, result: Sending
 ) -> None:
+    expected = _content(effect, form.fetch_max_bytes)
     if is_older(message):
         expected = _older(expected, message)
         result.exceptions.append(OLDER_VERSION)
     batches = getattr(effect.response, "batches", ()) if isinstance(effect, Reply) else ()
     result.exceptions.extend(_unordered(batches))
     _adopt(expected, message.data)
-    if expected.get(ERROR_TEXT, "") is None and message.data.get(ERROR_TEXT) == NO_ERROR_TEXT:
+    no_text = form.names_no_error and expected.get(ERROR_TEXT, "") is None
+    if no_text and message.data.get(ERROR_TEXT) == NO_ERROR_TEXT:
         expected[ERROR_TEXT] = NO_ERROR_TEXT
         result.exceptions.append(NO_ERROR)
     if not same(expected, message.data):

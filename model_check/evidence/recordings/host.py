@@ -16,7 +16,7 @@ from kraftcheck.evidence.recordings.recording import NOT_RAFT
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import ArmTimer, Effect, Send, Stop
-from kraftcheck.reference.events import BackoffExpired, Poll, RequestTimedOut, Timer
+from kraftcheck.reference.events import BackoffExpired, Poll, RequestReceived, RequestTimedOut, Timer
 from kraftcheck.reference.events import Event as Stimulus
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import (
@@ -30,6 +30,8 @@ from kraftcheck.reference.replica import Connection, Replica
 from kraftcheck.reference.step import Outcome, start, step
 
 _MEMBERSHIP = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
+#: Requests that may let a leader send to the voter that they name.
+PROBING = AddRaftVoterRequest | UpdateRaftVoterRequest
 
 
 class Host:
@@ -70,6 +72,8 @@ class Host:
 
     def feed(self, stimulus: Stimulus, now: int) -> None:
         """One step of the reference; ``now`` is the node's own clock."""
+        if isinstance(stimulus, RequestReceived) and isinstance(stimulus.request, PROBING):
+            self._look_before_probe(stimulus, stimulus.request.voter.id, now)
         self._follow(self._log.step(self.protocol, self.replica, stimulus), now)
 
     def _follow(self, outcome: Outcome, now: int) -> None:
@@ -85,10 +89,17 @@ class Host:
         rules = self.rules
         rules.extend([rule for rule in outcome.rules if rule not in rules] if rules else outcome.rules)
 
-    def look_at(self, node: int, now: int) -> None:
-        """A step at ``now`` is about to look at the connection to ``node``, as a poll would."""
-        for stimulus in self.clock.over(frozenset((node,)), now):
-            self.feed(stimulus, now)
+    def _look_before_probe(self, asked: RequestReceived, voter: int, now: int) -> None:
+        """The leader looks at the connection to ``voter`` as a poll would, if the request passes all checks
+        that come before the probe of the voter (Kafka: AddVoterHandler, UpdateVoterHandler, RequestSender).
+        """
+        others = tuple(each for each in self.replica.connections if each.node != voter)
+        if len(others) == len(self.replica.connections):
+            return
+        probing = step(self.protocol, replace(self.replica, connections=others), asked).effects
+        if any(isinstance(each, Send) and each.to == voter for each in probing):
+            for stimulus in self.clock.over(frozenset((voter,)), now):
+                self.feed(stimulus, now)
 
     def poll(self, now: int, discovery: int | None) -> None:
         """The first half of a poll; ``discovery`` is the bootstrap server for the next request."""

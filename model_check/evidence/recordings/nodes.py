@@ -50,14 +50,12 @@ from kraftcheck.reference.events import (
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import SnapshotId
 from kraftcheck.reference.messages import (
-    AddRaftVoterRequest,
     FetchRequest,
     FetchSnapshotResponse,
     Request,
     Response,
-    UpdateRaftVoterRequest,
 )
-from kraftcheck.reference.protocol import Protocol, UpdateVoter
+from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Replica
 
 #: A record of a batch that a leader appends, in a list of operations on the log.
@@ -228,11 +226,6 @@ class NodeRun:
         content = message_of(message.api, message.content, event.where, is_request=message.is_request)
         if message.is_request:
             assert isinstance(content, Request)
-            probes = self.protocol.update_voter is UpdateVoter.PROBED
-            if isinstance(content, AddRaftVoterRequest) or (
-                probes and isinstance(content, UpdateRaftVoterRequest)
-            ):
-                self.host.look_at(content.voter.id, event.now)
             # The message id pairs request and answer: correlation ids repeat after a restart.
             self.host.feed(RequestReceived(message.source, content, message.mid, event.now), event.now)
         else:
@@ -338,9 +331,8 @@ class NodeRun:
         return one._replace(shown_at=self.submitted.get(offset))
 
     def _compare_sent(self, effects: Sequence[Effect], event: StepEvent) -> None:
-        # A release has one size for both: 8 MiB up to 4.2, later 1 MiB (KAFKA-19541).
-        most = self.protocol.fetch_snapshot_max_bytes
-        sending = shown.compare_sent(effects, event, self.recording.messages, self.servers, most)
+        form = shown.form_of(self.protocol)
+        sending = shown.compare_sent(effects, event, self.recording.messages, self.servers, form)
         if sending is shown.NOTHING_SENT:
             return
         self.found.extend(sending.found)

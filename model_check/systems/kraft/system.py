@@ -48,6 +48,9 @@ class Bounds:
 #: Why the replicas of a leader that resigns are not interchangeable.
 SUCCESSORS = "a leader that resigns names its successors in order of id where their logs are equally long"
 
+#: The kind of the action of a request that goes to an address at which its receiver does not listen.
+NOT_REACHED = "not reached"
+
 #: A node that has left the bounds, where ``absorbs`` keeps such steps.
 BEYOND = Node(None, Disk(), Ended.OUTSIDE)
 
@@ -338,7 +341,7 @@ def _unreachable(node: Node, receiver: int, message: InFlight) -> Step:
     """
     refusal = refusal_of(cast(Request, message.payload), ErrorCode.BROKER_NOT_AVAILABLE)
     answer = InFlight(receiver, message.source, refusal)
-    action = Action("not reached", receiver, f"by {type(message.payload).__name__} from {message.source}")
+    action = Action(NOT_REACHED, receiver, f"by {type(message.payload).__name__} from {message.source}")
     return Step(Outcome(action, node, sends=(answer,) if message.answerable else ()), None, 0)
 
 

@@ -30,6 +30,7 @@ REFERENCE = shlex.join([sys.executable, "-m", "kraftcheck.evidence.adapters.adap
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
 
 Reproduce = Callable[..., int]
+Capture = pytest.CaptureFixture[str]
 
 
 class Refusing(ReferenceAdapter):
@@ -56,6 +57,14 @@ class Showing(ReferenceAdapter):
     def hello(self) -> dict[str, Any]:
         hello = super().hello()
         return {**hello, "capabilities": {**hello["capabilities"], "effects": list(self.effects)}}
+
+
+class WithoutAddresses(ReferenceAdapter):
+    """An adapter that does not show where its requests go."""
+
+    def hello(self) -> dict[str, Any]:
+        hello = super().hello()
+        return {**hello, "capabilities": {**hello["capabilities"], "addresses": False}}
 
 
 class Broken(ReferenceAdapter):
@@ -186,6 +195,17 @@ def test_nothing_is_confirmed_on_an_adapter_that_hides_what_a_verdict_rests_on(
     assert reproduce(lambda: Showing(*shown), "wiped-leader") == 3
     out = " ".join(capsys.readouterr().out.split())
     assert f"does not show what the verdict rests on: {', '.join(hidden)}" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("adapter", "status"), [(ReferenceAdapter, 0), (WithoutAddresses, 3)])
+def test_a_behaviour_of_addresses_is_confirmed_where_requests_show_theirs(
+    adapter: Callable[[], ReferenceAdapter], status: int, reproduce: Reproduce, capsys: Capture
+) -> None:
+    """A voter advertises an address at which it does not listen: requests to it are refused."""
+    assert reproduce(adapter, "finding-voter-advertises-unreachable") == status
+    out = " ".join(capsys.readouterr().out.split())
+    assert ("does not show what the verdict rests on: addresses" in out) == (status == 3)
 
 
 @pytest.mark.parametrize(

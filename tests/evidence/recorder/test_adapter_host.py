@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +16,13 @@ from kraftcheck.evidence.recorder.adapter_host import AdapterHost, RefusedError,
 from kraftcheck.evidence.recordings.wire import write_message
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Resign, ResponseReceived
-from kraftcheck.reference.messages import FetchRequest, FetchResponse
+from kraftcheck.reference.events import RequestReceived, Resign, ResponseReceived
+from kraftcheck.reference.messages import (
+    AddRaftVoterRequest,
+    FetchRequest,
+    FetchResponse,
+    UpdateRaftVoterRequest,
+)
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import ReplicaKey, static_voters
@@ -94,6 +99,19 @@ def answered(host: AdapterHost, source: int, correlation: int, now: int) -> None
     host.feed(ResponseReceived(source, FetchResponse(1), correlation, now), now)
 
 
+Asks = Callable[[AdapterHost, int, int], None]
+
+
+def asked_to_add(host: AdapterHost, id: int, now: int) -> None:
+    """A client asks to make ``id`` a voter."""
+    host.feed(RequestReceived(-1, AddRaftVoterRequest(ReplicaKey(id, "d"), (), True), 77, now), now)
+
+
+def asked_to_update(host: AdapterHost, id: int, now: int) -> None:
+    """Voter ``id`` reports itself."""
+    host.feed(RequestReceived(id, UpdateRaftVoterRequest(1, ReplicaKey(id, "d"), (), 0, 1), 77, now), now)
+
+
 def kinds_asked(session: Scripted) -> list[str]:
     """The kinds of the steps so far."""
     return [asked["type"] for asked in session.asked]
@@ -125,25 +143,26 @@ def test_a_late_answer_starts_the_back_off_as_if_nothing_had_timed_out() -> None
     host.begin()
     host.round(1)
     late = 1 + Times().request_timeout
-    host.look_at(2, late)
-    assert kinds_asked(session)[-1] == "requestTimedOut"
+    asked_to_add(host, 2, late)
+    assert kinds_asked(session)[-2:] == ["requestTimedOut", "request"]
     answered(host, 2, 0, late + 5)
     assert late + 5 + BACKOFF in host.due()
     # The second answer to the same request starts none.
-    host.look_at(2, late + 5 + BACKOFF)
+    asked_to_add(host, 2, late + 5 + BACKOFF)
     asked = len(session.asked)
     answered(host, 2, 0, late + 60)
-    host.look_at(2, late + 60 + BACKOFF)
-    assert kinds_asked(session)[asked:] == ["response"]
+    asked_to_add(host, 2, late + 60 + BACKOFF)
+    assert kinds_asked(session)[asked:] == ["response", "request"]
 
 
-def test_only_the_connection_that_a_step_looks_at_notices_its_time_out() -> None:
-    """A leader that gets AddRaftVoter looks at the connection to the new voter alone."""
+@pytest.mark.parametrize("asks", [asked_to_add, asked_to_update])
+def test_only_the_connection_that_a_step_looks_at_notices_its_time_out(asks: Asks) -> None:
+    """A leader that is to probe a voter looks at the connection to that voter alone."""
     session = Scripted([], [fetches(2, 0), fetches(3, 1)])
     host = started(session)
     host.begin()
     host.round(1)
-    host.look_at(3, 1 + Times().request_timeout)
+    asks(host, 3, 1 + Times().request_timeout)
     assert [asked["node"] for asked in session.asked if asked["type"] == "requestTimedOut"] == [3]
 
 

@@ -247,7 +247,8 @@ public final class MemoryLog implements MetadataLog {
         if (valid.kind() != ValidOffsetAndEpoch.Kind.VALID) {
             throw new IllegalArgumentException("Snapshot id (" + id + ") is not valid according to the log: " + valid);
         }
-        if (batches.stream().anyMatch(each -> each.base < id.offset() && id.offset() <= each.last)) {
+        boolean within = batches.stream().anyMatch(each -> each.base < id.offset() && id.offset() <= each.last);
+        if (within && !SnapshotEnd.WITHIN_A_BATCH) {
             throw new IllegalArgumentException("Cannot create snapshot at offset (" + id.offset()
                 + ") because it is not batch aligned");
         }
