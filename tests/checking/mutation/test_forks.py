@@ -157,7 +157,9 @@ def probe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("probe")
 def test_a_server_forgets_the_changes_of_earlier_jobs() -> None:
-    """They are made in place, or by another import, of the job's own module as well; a broken reference is not the end of the server."""
+    """They are made in place, or by another import, of the job's own module as well; a broken reference is
+    not the end of the server.
+    """
     module = "kraftcheck.reference.voters"
     source = patch.source_of(module, "")
     changed = source.replace("return voters // 2 + 1", "return 90")
