@@ -86,6 +86,12 @@ def noticed(session: str, known: list[str]) -> Iterator[tuple[str, tuple[str, st
             yield way, kind_of(driven.failed)
 
 
+def is_noticed(session: str) -> Iterator[bool]:
+    """In a process with a mutant as the reference: true, once, if a recorded answer tells them apart."""
+    if any(driven.failed is not None for driven in RecordedSession(Path(session)).compared()):
+        yield True
+
+
 def measure(session: Path, mutants: list[Mutant]) -> tuple[dict[str, Way], int]:
     """The ways of a session, with the ``mutants`` that each notices, and how many were tried to the end.
     Raises InputError.
