@@ -124,7 +124,7 @@ class Asking:
         self._identity = sequence.identity
         self._disks = [sequence.disk]
         self._taken_out: Disk | None = None
-        self._deadlines = Deadlines(sequence.protocol, self.times, draw)
+        self._deadlines = Deadlines(self.times, draw)
         self._requests = 0
         self._sent: dict[int, list[int | None]] = {}
         self._silent = SilentLeader()
@@ -148,7 +148,7 @@ class Asking:
         if isinstance(stimulus, Start):
             disk = disks.as_found(self.disk, written_back=self.sequence.written_back)
             self._disks, self._sent = [disk], {}
-            self._deadlines = Deadlines(self.sequence.protocol, self.times, self._draw)
+            self._deadlines = Deadlines(self.times, self._draw)
             self._silent = SilentLeader()
             outcome = start(self.sequence.protocol, replace(identity, next_correlation=0), disk)
             return self._follow(Question(position, self.now, stimulus, identity, None, outcome, disk))

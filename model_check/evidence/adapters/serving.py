@@ -54,7 +54,7 @@ class ReferenceAdapter:
         self.replica: Replica | None = None
         self.silent = SilentLeader()
         self.draw: Draw | None = None
-        self.deadlines = Deadlines(KAFKA, self.times)
+        self.deadlines = Deadlines(self.times)
 
     def hello(self) -> dict[str, Any]:
         """The handshake: the adapter shows all that the reference has; no state machine is given anything."""
@@ -80,7 +80,7 @@ class ReferenceAdapter:
             self.draw = decode_draw(question)
         before, outcome = self.handle(kind, question)
         if kind == "start":
-            self.deadlines = Deadlines(self.protocol, self.times, self.draw)
+            self.deadlines = Deadlines(self.times, self.draw)
         answer = self.show(before, outcome)
         self._sleep(kind, question, outcome, answer["effects"])
         return answer

@@ -26,12 +26,12 @@ class Waits:
     """The sleep of one process, which begins with the step in which it starts."""
 
     def __init__(self, deadlines: Deadlines | None = None) -> None:
-        self._deadlines = deadlines or Deadlines(KAFKA, times_of(KAFKA))
+        self._deadlines = deadlines or Deadlines(times_of(KAFKA))
 
     @classmethod
     def of(cls, question: Question, protocol: Protocol) -> Waits:
         """Those of the process that ``question`` starts."""
-        return cls(Deadlines(protocol, times_of(protocol), question.draw))
+        return cls(Deadlines(times_of(protocol), question.draw))
 
     def differences(self, shown: Capabilities, question: Question, effects: Effects) -> Iterator[Difference]:
         """A sleep that is too long, and a call that does not wake the process. After a step that ends the

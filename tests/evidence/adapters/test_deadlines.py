@@ -8,16 +8,15 @@ from kraftcheck.evidence.adapters.deadlines import Deadlines
 from kraftcheck.reference.config import Times
 from kraftcheck.reference.effects import ArmTimer, Duration
 from kraftcheck.reference.events import Timer
-from kraftcheck.reference.protocol import PRESETS
 
 
-@pytest.mark.parametrize(("preset", "expires"), [("kafka-3.9", 1999), ("kafka-4.0", 1999), ("kip996", 1549)])
-def test_what_is_left_after_a_back_off(preset: str, expires: int) -> None:
+@pytest.mark.parametrize(
+    ("back_off", "expires"), [(Duration.SEPARATE_BACKOFF, 1999), (Duration.ELECTION_BACKOFF, 1549)]
+)
+def test_what_is_left_after_a_back_off(back_off: Duration, expires: int) -> None:
     """Elsewhere the back-off is the election timer, and is what goes on."""
-    deadlines = Deadlines(PRESETS[preset], Times())
-    for now, duration in enumerate(
-        (Duration.ELECTION_TIMEOUT, Duration.ELECTION_BACKOFF, Duration.REMAINING)
-    ):
+    deadlines = Deadlines(Times())
+    for now, duration in enumerate((Duration.ELECTION_TIMEOUT, back_off, Duration.REMAINING)):
         deadlines.follow(None, [ArmTimer(Timer.ELECTION, duration)], 500 * now)
     assert deadlines.of(Timer.ELECTION) == expires
     deadlines.follow(None, [ArmTimer(Timer.ELECTION, Duration.REMAINING)], 1_600)
