@@ -88,10 +88,12 @@ def span(times: Times, duration: Duration | SuccessorBackoff) -> Span | None:
 @cache
 def _spans(times: Times) -> Mapping[Duration, Span]:
     election, fetch = times.election_timeout, times.fetch_timeout
+    back_off = Span(0, times.election_backoff_max + _BACKOFF_BASE - 1, ("CONFIG-6",))
     return {
         Duration.NONE: Span(0, 0, ()),
         Duration.ELECTION_TIMEOUT: Span(election, max(election, 2 * election - 1), ("TIMER-2", "CONFIG-5")),
-        Duration.ELECTION_BACKOFF: Span(0, times.election_backoff_max + _BACKOFF_BASE - 1, ("CONFIG-6",)),
+        Duration.ELECTION_BACKOFF: back_off,
+        Duration.SEPARATE_BACKOFF: back_off,
         Duration.ELECTION_JITTER: Span(0, times.election_backoff_max, ("CONFIG-6",)),
         Duration.FETCH_TIMEOUT: _exactly(fetch, "CONFIG-4"),
         Duration.CHECK_QUORUM_TIMEOUT: _exactly(fetch * 3 // 2, "CONFIG-4"),

@@ -87,6 +87,8 @@ class Duration(Enum):
 
     ELECTION_TIMEOUT = "election timeout plus a random part of it"
     ELECTION_BACKOFF = "random exponential election back-off"
+    #: The election timer runs on below it (Kafka 3.9 and 4.0: CandidateState.remainingElectionTimeMs).
+    SEPARATE_BACKOFF = "random election back-off on a timer of its own"
     FETCH_TIMEOUT = "fetch timeout"
     CHECK_QUORUM_TIMEOUT = "1.5 times the fetch timeout"
     BEGIN_QUORUM_EPOCH_INTERVAL = "half the fetch timeout"

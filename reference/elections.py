@@ -89,7 +89,7 @@ def begin_back_off(work: Work) -> None:
     """
     work.by("TIMER-6")
     work.update_role(backs_off=True)
-    work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF))
+    work.emit(ArmTimer(Timer.ELECTION, Duration.SEPARATE_BACKOFF))
 
 
 def leave_lost_pre_vote(work: Work) -> None:

@@ -114,7 +114,8 @@ def test_defaults_are_those_of_the_specification(key: str) -> None:
 
 
 SPANS = {
-    Duration.ELECTION_TIMEOUT: (1000, 1999), Duration.ELECTION_BACKOFF: (0, 1049),
+    Duration.ELECTION_TIMEOUT: (1000, 1999),
+    Duration.ELECTION_BACKOFF: (0, 1049), Duration.SEPARATE_BACKOFF: (0, 1049),
     Duration.FETCH_TIMEOUT: (2000, 2000), Duration.CHECK_QUORUM_TIMEOUT: (3000, 3000),
     Duration.BEGIN_QUORUM_EPOCH_INTERVAL: (1000, 1000), Duration.UPDATE_VOTER_PERIOD: (2000, 2000),
     Duration.REQUEST_TIMEOUT: (2000, 2000), Duration.LINGER: (25, 25), Duration.NONE: (0, 0),

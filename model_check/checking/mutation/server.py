@@ -156,6 +156,7 @@ def _ready() -> warm.Image:
 
 def _share(image: warm.Image, function: str, *, call: bool) -> None:
     """Import the module of ``function``, and perhaps call it, for all forked processes."""
+    image.packages.add(function.partition(":")[0].partition(".")[0])
     try:
         image.load(partial(resolve_name, function))
         if call:

@@ -32,12 +32,14 @@ class Place(NamedTuple):
 @dataclass
 class Image:
     """A process that imports the reference: ``before``, the modules that were loaded before that;
-    ``functions``, those of the reference by place; ``ran``, the places of those that ran meanwhile.
+    ``functions``, those of the reference by place; ``ran``, the places of those that ran meanwhile;
+    ``packages``, the outermost packages whose modules may use the reference.
     """
 
     before: frozenset[str] = field(default_factory=lambda: frozenset(sys.modules))
     functions: Mapping[Place, tuple[FunctionType, ...]] = field(default_factory=dict)
     ran: set[Place] = field(default_factory=set)
+    packages: set[str] = field(default_factory=lambda: {"kraftcheck"})
 
     def load(self, load: Callable[[], object]) -> None:
         """Call ``load``, which imports the reference or modules that use it. Raises what it raises."""
@@ -83,7 +85,7 @@ class Image:
 
     def forget(self) -> None:
         """Drop the modules that were imported with the reference, except those of libraries."""
-        ours = {name for name in sys.modules if name.partition(".")[0] == "kraftcheck"}
+        ours = {name for name in sys.modules if name.partition(".")[0] in self.packages}
         for name in ours - self.before:
             del sys.modules[name]
             package, _, module = name.rpartition(".")

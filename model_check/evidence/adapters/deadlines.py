@@ -9,7 +9,7 @@ from kraftcheck.reference.config import Times
 from kraftcheck.reference.effects import ArmTimer, Duration, Effect
 from kraftcheck.reference.events import Poll, Shutdown, Timer
 from kraftcheck.reference.leadership import is_lingering
-from kraftcheck.reference.protocol import CandidateLoss, ObserverAfterFetchTimeout, Protocol
+from kraftcheck.reference.protocol import ObserverAfterFetchTimeout, Protocol
 from kraftcheck.reference.replica import (
     Candidate,
     Follower,
@@ -26,13 +26,11 @@ SHUTDOWN_TIMEOUT_MS = 30_000
 
 class Deadlines:
     """The timers of one process as the reference armed them. ``draw``: the number that it draws for a random
-    time; ``None``: not known, so that the largest one counts. The election timer of a ``protocol`` with a
-    back-off of its own runs on below that (Kafka 3.9 and 4.0: CandidateState.remainingElectionTimeMs).
+    time; ``None``: not known, so that the largest one counts.
     """
 
     def __init__(self, protocol: Protocol, times: Times, draw: Draw | None = None) -> None:
         self._times, self._draw = times, draw
-        self._separate = protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF
         self._searches = protocol.observer_after_fetch_timeout is ObserverAfterFetchTimeout.BOOTSTRAP_ONLY
         self._below_back_off: int | None = None
         self._timers: dict[Timer, int] = {}
@@ -49,7 +47,7 @@ class Deadlines:
     def _arm(self, effect: ArmTimer, now: int) -> None:
         timer, below = effect.timer, self._below_back_off
         if timer is Timer.ELECTION:
-            backs_off = self._separate and effect.duration is Duration.ELECTION_BACKOFF
+            backs_off = effect.duration is Duration.SEPARATE_BACKOFF
             self._below_back_off = self._timers.get(timer) if backs_off else None
         if effect.duration is not Duration.REMAINING:
             lasts = drawn_span(self._times, effect.duration, self._draw)

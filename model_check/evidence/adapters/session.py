@@ -30,7 +30,7 @@ from kraftcheck.evidence.recordings.state import encode_state
 from kraftcheck.reference.effects import ArmTimer, Duration
 from kraftcheck.reference.events import ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.protocol import CandidateLoss, Protocol
+from kraftcheck.reference.protocol import Protocol
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.line_process import LineProcess, NoAnswerError
 
@@ -229,8 +229,7 @@ class Session:
             driven.timer, driven.machine = ElectionTimer(), StateMachine()
             driven.waits = Waits.of(question, driven.sequence.protocol)
         expected = expected._replace(effects=driven.timer.expected(expected.effects, question.now))
-        separate = driven.sequence.protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF
-        backs_off = separate and ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF) in outcome.effects
+        backs_off = ArmTimer(Timer.ELECTION, Duration.SEPARATE_BACKOFF) in outcome.effects
         driven.timer.note(answer.effects, question.now, backs_off=backs_off)
         found = (
             *expected.differences(self.capabilities, answer, unknown),

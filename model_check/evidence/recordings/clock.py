@@ -31,18 +31,16 @@ SHOWN = {
 
 #: Kafka's value for "never", and the value of an expired timer in recordings.
 NEVER, EXPIRED = None, -1
+_DRAWN = (Duration.ELECTION_TIMEOUT, Duration.ELECTION_BACKOFF, Duration.SEPARATE_BACKOFF)
 
 
 class Clock:
     """The running timers of one process. announces_to_all: a leader announces itself to voters that fetch,
-    too. separate_back_off: the election timer runs on below a back-off.
+    too.
     """
 
-    def __init__(
-        self, times: Times, *, announces_to_all: bool = False, separate_back_off: bool = False
-    ) -> None:
+    def __init__(self, times: Times, *, announces_to_all: bool = False) -> None:
         self.times = times
-        self.separate_back_off = separate_back_off
         self.announces_to_all = announces_to_all
         self.deadlines: dict[Timer, int | None] = {}
         self.connections: dict[Connection, int] = {}
@@ -56,15 +54,14 @@ class Clock:
         """``effect`` happens at ``now``."""
         if effect.duration is Duration.REMAINING:
             if effect.timer is Timer.ELECTION and self._below_back_off is not None:
-                # What remains is not the back-off: the election timer runs on below it (Kafka 3.9 and 4.0:
-                # CandidateState.remainingElectionTimeMs).
+                # What remains is not the back-off.
                 self.deadlines[Timer.ELECTION], self._below_back_off = self._below_back_off, None
                 self.random_from = None
             return
         if effect.timer is Timer.ELECTION:
-            backs_off = self.separate_back_off and effect.duration is Duration.ELECTION_BACKOFF
+            backs_off = effect.duration is Duration.SEPARATE_BACKOFF
             self._below_back_off = self.deadlines.get(Timer.ELECTION) if backs_off else None
-            is_random = effect.duration in (Duration.ELECTION_TIMEOUT, Duration.ELECTION_BACKOFF)
+            is_random = effect.duration in _DRAWN
             self.random_from, self._drawn = (now, effect.duration) if is_random else (None, self._drawn)
             self.drawn_at = None
         self.deadlines[effect.timer] = self._deadline(effect.duration, now)

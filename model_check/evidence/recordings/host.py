@@ -25,7 +25,7 @@ from kraftcheck.reference.messages import (
     RemoveRaftVoterRequest,
     UpdateRaftVoterRequest,
 )
-from kraftcheck.reference.protocol import BeginQuorumEpochResend, CandidateLoss, Protocol
+from kraftcheck.reference.protocol import BeginQuorumEpochResend, Protocol
 from kraftcheck.reference.replica import Connection, Replica
 from kraftcheck.reference.step import Outcome, start, step
 
@@ -56,8 +56,7 @@ class Host:
         self.protocol = protocol
         self.servers = servers
         to_all = protocol.begin_quorum_epoch_resend is BeginQuorumEpochResend.ALL_VOTERS
-        separate = protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF
-        self.clock = Clock(times, announces_to_all=to_all, separate_back_off=separate)
+        self.clock = Clock(times, announces_to_all=to_all)
         self.effects: list[Effect] = []
         self.rules: list[str] = []
         self.stopped = False

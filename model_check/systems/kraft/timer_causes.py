@@ -150,7 +150,9 @@ def runs_its_time(case: Case, armed: Armed) -> bool:
         )
     if armed.entered is not None and armed.begins:
         return duration is _election_time(case, armed.entered, armed.within_epoch)
-    return duration is (Duration.ELECTION_BACKOFF if _backs_off(case) else Duration.ELECTION_TIMEOUT)
+    separate = case.protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF
+    back_off = Duration.SEPARATE_BACKOFF if separate else Duration.ELECTION_BACKOFF
+    return duration is (back_off if _backs_off(case) else Duration.ELECTION_TIMEOUT)
 
 
 def _election_time(case: Case, entered: Transition, within_epoch: bool) -> Duration:

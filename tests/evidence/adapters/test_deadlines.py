@@ -13,13 +13,13 @@ from kraftcheck.reference.replica import Follower, QuorumState, Replica
 from kraftcheck.reference.voters import ReplicaKey, static_voters
 
 
-@pytest.mark.parametrize(("preset", "expires"), [("kafka-3.9", 1999), ("kafka-4.0", 1999), ("kip996", 1549)])
-def test_what_is_left_after_a_back_off(preset: str, expires: int) -> None:
+@pytest.mark.parametrize(
+    ("back_off", "expires"), [(Duration.SEPARATE_BACKOFF, 1999), (Duration.ELECTION_BACKOFF, 1549)]
+)
+def test_what_is_left_after_a_back_off(back_off: Duration, expires: int) -> None:
     """Elsewhere the back-off is the election timer, and is what goes on."""
-    deadlines = Deadlines(PRESETS[preset], Times())
-    for now, duration in enumerate(
-        (Duration.ELECTION_TIMEOUT, Duration.ELECTION_BACKOFF, Duration.REMAINING)
-    ):
+    deadlines = Deadlines(PRESETS["kafka-4.0"], Times())
+    for now, duration in enumerate((Duration.ELECTION_TIMEOUT, back_off, Duration.REMAINING)):
         deadlines.follow(None, [ArmTimer(Timer.ELECTION, duration)], 500 * now)
     assert deadlines.of(Timer.ELECTION) == expires
     deadlines.follow(None, [ArmTimer(Timer.ELECTION, Duration.REMAINING)], 1_600)

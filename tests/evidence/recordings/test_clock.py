@@ -138,10 +138,10 @@ def test_a_backoff_that_is_drawn_is_taken_over_from_the_recording(found: int, is
 
 
 def test_what_is_left_of_the_election_timer_after_a_back_off_is_not_the_back_off() -> None:
-    clock = Clock(Times(), separate_back_off=True)
+    clock = Clock(Times())
     clock.arm(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT), 0)
     clock.deadlines[Timer.ELECTION], clock.random_from = 1_700, None
-    clock.arm(ArmTimer(Timer.ELECTION, Duration.ELECTION_BACKOFF), 500)
+    clock.arm(ArmTimer(Timer.ELECTION, Duration.SEPARATE_BACKOFF), 500)
     clock.arm(ArmTimer(Timer.ELECTION, Duration.REMAINING), 600)
     assert clock.deadlines[Timer.ELECTION] == 1_700 and clock.random_from is None
     clock.arm(ArmTimer(Timer.ELECTION, Duration.REMAINING), 700)

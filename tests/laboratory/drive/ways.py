@@ -86,9 +86,17 @@ def noticed(session: str, known: list[str]) -> Iterator[tuple[str, tuple[str, st
             yield way, kind_of(driven.failed)
 
 
-def measure(session: Path, mutants: list[Mutant]) -> dict[str, Way]:
-    """The ways of a session, with the ``mutants`` that each notices. Raises InputError."""
-    ways = covered(session)
+def is_noticed(session: str) -> Iterator[bool]:
+    """In a process with a mutant as the reference: true, once, if a recorded answer tells them apart."""
+    if any(driven.failed is not None for driven in RecordedSession(Path(session)).compared()):
+        yield True
+
+
+def measure(session: Path, mutants: list[Mutant]) -> tuple[dict[str, Way], int]:
+    """The ways of a session, with the ``mutants`` that each notices, and how many were tried to the end.
+    Raises InputError.
+    """
+    ways, tried = covered(session), 0
     known = [each.sequence.name for each in RecordedSession(session).compared() if each.failed is not None]
     arguments: dict[str, Any] = {"session": str(session), "known": known}
     with Server() as server:
@@ -96,14 +104,17 @@ def measure(session: Path, mutants: list[Mutant]) -> dict[str, Way]:
             changed = patch.mutated_sources(mutant)
             job = Job("tests.laboratory.drive.ways:noticed", arguments, PATIENCE, mutant.id, changed)
             ended = server.run(job)
+            if ended.end is End.FAILED:
+                why = ended.why.splitlines()[-1][:100]
+                print(f"{mutant.id} is not counted, for it fails: {why}", file=sys.stderr)
+                continue
+            if ended.end is not End.DONE:
+                raise InputError(f"{session}: mutant {mutant.id}: {ended.why}.")
+            tried += 1
             for way, kind in ended.found:
                 ways[way].mutants.add(mutant.id)
                 ways[way].kinds.add((kind[0], kind[1]))
-            if ended.end not in (End.DONE, End.FAILED):
-                raise InputError(f"{session}: mutant {mutant.id}: {ended.why}.")
-            if ended.end is End.FAILED:
-                print(f"{mutant.id} fails: {ended.why.splitlines()[-1][:100]}", file=sys.stderr)
-    return ways
+    return ways, tried
 
 
 def of_replicas(mutant: Mutant) -> bool:
@@ -112,7 +123,7 @@ def of_replicas(mutant: Mutant) -> bool:
 
 
 def table(ways: Mapping[str, Way], mutants: int) -> Iterator[str]:
-    """The lines of a Markdown table."""
+    """The lines of a Markdown table; ``mutants``: the number of those that were tried."""
     pairs, killed = (_only(ways, part) for part in (lambda way: way.pairs, lambda way: way.mutants))
     yield "| Way | Sequences | Steps | Pairs | Its own only | Mutants noticed | Its own only | Kinds |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -144,11 +155,11 @@ def main() -> int:
     # Processes with mutants import this module, too.
     os.environ["PYTHONPATH"] = str(Path(__file__).parents[3])
     try:
-        ways = measure(arguments.session, mutants)
+        ways, tried = measure(arguments.session, mutants)
     except InputError as error:
         print(f"ways: {error}", file=sys.stderr)
         return 2
-    print("\n".join(table(ways, len(mutants))))
+    print("\n".join(table(ways, tried)))
     return 0
 
 

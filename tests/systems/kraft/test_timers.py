@@ -101,7 +101,7 @@ def _candidate(preset: str, *, backs_off: bool) -> tuple[KRaftSystem, Node]:
 @pytest.mark.parametrize(
     ("preset", "backs_off", "wait"),
     [
-        ("kafka-3.9", False, Duration.ELECTION_BACKOFF),
+        ("kafka-3.9", False, Duration.SEPARATE_BACKOFF),
         ("kafka-3.9", True, Duration.ELECTION_TIMEOUT),
         ("kafka-4.0", False, Duration.ELECTION_TIMEOUT),
         ("kafka-4.0", True, Duration.ELECTION_TIMEOUT),
