@@ -49,7 +49,7 @@ function showHeader() {
   verdict.textContent = doc.reasons[0] ?? doc.verdict ?? "No property is violated.";
 }
 
-const bar = put(body, "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
+const bar = put(put(body, "nav", { "aria-label": "Steps" }), "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
 const button = (label, text, press) => put(bar, "button", { type: "button", "aria-label": label, title: label, onclick: press }, text);
 button("To the beginning (Home)", "|◀", () => go(0));
 button("Back one step (←)", "◀", () => go(chosen.step - 1));
@@ -320,6 +320,7 @@ function showDetail() {
 }
 
 function showOverview() {
+  put(detail, "h2", {}, "Overview");
   if (doc.verdict) {
     section(`Violated: ${doc.verdict}`, put(null, "p", {}, doc.statement));
     if (doc.reasons.length) section("What does not hold", listOf(doc.reasons));
