@@ -58,7 +58,8 @@ class FatalReason(Reason):
     # Leaders and epochs.
     CONFLICTING_LEADER = (
         "conflicting-leader",
-        "a message says that {replica} leads epoch {epoch}, while {known_leader} leads {known_epoch}",
+        "a message names replica {replica} as leader of epoch {epoch}; this replica knows leader "
+        "{known_leader} in epoch {known_epoch}",
     )
     LEADER_WITHOUT_ENDPOINTS = "leader-without-endpoints", "the endpoints of leader {replica} are not known"
     ACKNOWLEDGED_BY_NON_VOTER = (

@@ -1,10 +1,11 @@
-"""A Chromium without a window for tests of pages, driven by Selenium."""
+"""A Chromium without a window for tests of pages, driven by Selenium; axe judges how accessible they are."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,6 +16,9 @@ _MISSING += [] if find_spec("selenium") else ["selenium"]
 
 #: Tests of pages are slow tests, and are skipped where there is no Chromium.
 NEEDS_CHROMIUM = pytest.mark.skipif(bool(_MISSING), reason=f"needs {', '.join(_MISSING)}")
+
+#: Axe, the usual judge of accessibility, comes with a package.
+NEEDS_AXE = pytest.mark.skipif(find_spec("axe_core_python") is None, reason="needs axe-core-python")
 
 
 @contextmanager
@@ -43,3 +47,27 @@ def browser(width: int = 1300, height: int = 900, *, dark: bool = False) -> Iter
 def problems(driver: Any) -> list[str]:
     """What the console of the browser has said since the last call."""
     return [entry["message"] for entry in driver.get_log("browser")]
+
+
+def inaccessible(driver: Any) -> list[str]:
+    """The serious and critical findings of axe on the page that is open, without what is in frames, in light
+    and in dark: the rule and the first element that breaks it.
+    """
+    program = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+    driver.execute_script(program)
+    found: list[str] = []
+    for scheme in ("light", "dark"):
+        media = [{"name": "prefers-color-scheme", "value": scheme}]
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+        found += driver.execute_async_script(_JUDGE, scheme)
+    return found
+
+
+_JUDGE = """
+const [scheme, done] = arguments;
+axe.run(document, { iframes: false, resultTypes: ["violations"] }).then(
+  ({ violations }) => done(violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${scheme}: ${id}: ${nodes[0].html.slice(0, 200)}: ${nodes[0].failureSummary}`)),
+  (error) => done([String(error)]));
+"""

@@ -53,7 +53,7 @@ put(
   { class: "note" },
   `${count(doc.states, "state")} as ${count(doc.nodes.length, "node")} and ${count(doc.edges.length, "edge")}; shown: ${doc.projection}`,
 );
-const bar = put(body, "div", { class: "bar", role: "toolbar", "aria-label": "Zoom and search" });
+const bar = put(put(body, "nav", { "aria-label": "Picture" }), "div", { class: "bar", role: "toolbar", "aria-label": "Zoom and search" });
 const button = (label, text, press) => put(bar, "button", { type: "button", "aria-label": label, title: label, onclick: press }, text);
 button("Zoom in (+)", "+", () => zoom(1.4));
 button("Zoom out (-)", "−", () => zoom(1 / 1.4));

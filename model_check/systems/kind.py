@@ -165,6 +165,9 @@ class Words:
     read, ``start_lines`` the fields of a component at the beginning that are not empty, ``label`` a message
     in a few words, ``short_events`` events in the short
     form, as they happen to a component, ``describe_effect`` the name of an effect and its description.
+
+    ``summary`` gives a local state in a line. ``remarks`` gives sentences on what a step of a component
+    means, such as how many votes it has: from its states before and after, the message and the runs.
     """
 
     legend: str
@@ -177,6 +180,8 @@ class Words:
     start_lines: Callable[[Any], list[str]]
     short_events: Callable[[Sequence[Any], Any], tuple[str, ...]]
     describe_effect: Callable[[Any], tuple[str, str]]
+    summary: Callable[[Any], str]
+    remarks: Callable[[Any, Any, Any, Sequence[Run]], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ class Line:
 class StepView:
     """A step.
 
-    number: counted from 1; actor: the replica that acts; head: what happens to it.
+    number: counted from 1; actor: the replica that acts; head: what happens to it, which is an event and what
+    comes with it, such as a crash (see :func:`event_of`).
     begins_cycle: whether the steps from here on repeat for ever.
     own: effects, changes of the actor, messages and the rules that decided; changed: the changes of the actor
     and of others, for those that have any; world: what changed beyond the replicas, and what is violated.
@@ -76,6 +77,9 @@ class View:
     reasons: tuple[str, ...]
     permalink: str
 
+
+#: How a step says that a process ends in it.
+_CRASHES = re.compile(r"crashes\b|loses power\b")
 
 #: What is said before a step that begins a cycle.
 CYCLE = "From here on the steps repeat for ever:"
@@ -190,18 +194,29 @@ class Happening(Protocol):
 
 
 def head_of(step: Happening) -> str:
-    """The event, as seen from the replica to which it happens."""
-    detail = re.search(r"\((.*)\)$", step.action)
+    """The event with what comes with it, as seen from the replica to which it happens."""
+    event, besides = event_of(step)
+    if step.kind != "act":
+        return "; ".join((event, *besides))
+    kind, _, about = event.partition(" (")
+    details = ", ".join(((about.removesuffix(")"),) if about else ()) + besides)
+    return f"{kind} ({details})" if details else kind
+
+
+def event_of(step: Happening) -> tuple[str, tuple[str, ...]]:
+    """The event of a step, and what comes with it: a crash that cuts it short, or a copy that stays."""
+    found = re.search(r"\((.*)\)$", step.action)
+    details = tuple(found[1].split(", ")) if found else ()
     if step.kind == "act":
         kind = step.action.partition(f" at {step.replica}")[0]
-        return f"{kind} ({detail[1]})" if detail else kind
+        at = next((at for at, text in enumerate(details) if _CRASHES.match(text)), len(details))
+        about = ", ".join(details[:at])
+        return (f"{kind} ({about})" if about else kind), details[at:]
     assert step.message is not None
     text = f"←{step.message.source} {label(step.message)}"
     if step.kind == "lose":
-        return f"{text} is lost"
-    fault = detail[1].partition(", ")[2] if detail else ""
-    text += f"; {fault}" if fault else ""
-    return f"{text}; a copy stays in flight" if step.duplicate else text
+        return f"{text} is lost", ()
+    return text, (*details[1:], *(("a copy stays in flight",) if step.duplicate else ()))
 
 
 def _changes(step: TraceStep, replica: Place, verbose: bool) -> tuple[Change, ...]:

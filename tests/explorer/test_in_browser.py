@@ -14,7 +14,7 @@ from kraftcheck.explorer.start import start_of
 from kraftcheck.explorer.web.answers import Answers
 from kraftcheck.explorer.web.guard import Guard
 from kraftcheck.explorer.web.server import Server
-from tests.browser import NEEDS_CHROMIUM, browser, problems
+from tests.browser import NEEDS_AXE, NEEDS_CHROMIUM, browser, inaccessible, problems
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 
@@ -232,6 +232,12 @@ def test_no_width_needs_scrolling_sideways(finding: str, width: int, dark: bool)
         ground = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(20, 23, 27)") == dark
         assert problems(driver) == []
+
+
+@NEEDS_AXE
+def test_it_is_accessible(driver: Any, finding: str) -> None:
+    opened(driver, finding, f"#path={PATH}&step=14")
+    assert inaccessible(driver) == []
 
 
 def test_each_control_has_a_name(driver: Any, finding: str) -> None:

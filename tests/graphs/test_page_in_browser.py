@@ -10,7 +10,7 @@ import pytest
 
 from kraftcheck.cli.main import main
 from kraftcheck.graphs import page
-from tests.browser import NEEDS_CHROMIUM, browser, problems
+from tests.browser import NEEDS_AXE, NEEDS_CHROMIUM, browser, inaccessible, problems
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 HOSTILE = "<img src=x onerror=\"document.title = 'ran'\"></script><script>document.title = 'ran'</script>"
@@ -66,6 +66,11 @@ def test_searching_and_a_narrow_window(opened: Any) -> None:
     assert opened.execute_script("return document.querySelectorAll('.node.dim').length") == 5
     root = "document.documentElement"
     assert opened.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
+
+
+@NEEDS_AXE
+def test_it_is_accessible(opened: Any) -> None:
+    assert inaccessible(opened) == []
 
 
 def test_texts_are_only_texts(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

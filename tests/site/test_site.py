@@ -18,7 +18,7 @@ from kraftcheck.checking import finding_pages
 from kraftcheck.site.build import build
 from kraftcheck.site.counterexamples import violated
 from kraftcheck.systems.scenario import shipped
-from tests.browser import NEEDS_CHROMIUM, browser, problems
+from tests.browser import NEEDS_AXE, NEEDS_CHROMIUM, browser, inaccessible, problems
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +119,17 @@ def test_a_deep_link_opens_its_section_and_a_counterexample_runs(site: Path, dri
     driver.switch_to.default_content()
     # With a fragment in the address the browser says that it does not focus the search, which is right.
     assert [text for text in problems(driver) if "Autofocus" not in text] == []
+
+
+@NEEDS_AXE
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize(
+    "page", ["index", "architecture", "rules/VOTE-10", "scenarios/zombie-leader", "findings/alter-quorum"]
+)
+def test_pages_are_accessible(site: Path, driver: Any, page: str) -> None:
+    driver.get((site / f"{page}.html").as_uri())
+    assert waited(driver, "return document.readyState === 'complete'")
+    assert inaccessible(driver) == []
 
 
 @NEEDS_CHROMIUM

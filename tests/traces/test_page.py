@@ -44,7 +44,7 @@ def test_effects_that_never_happen() -> None:
 def test_a_crash_comes_first_and_a_new_start_is_told_from_what_never_happened() -> None:
     (trace,) = check(find("finding-restart-before-write-back")).traces()
     step = document_of(trace).steps[1]
-    assert step.head.startswith("crashes after effect 1 of 4: ←1 FetchResponse(")
+    assert step.besides == "crashes after effect 1 of 4" and step.head.startswith("←1 FetchResponse(")
     assert [effect.done for effect in step.effects[:5]] == [True, False, False, False, True]
     assert step.effects[4].text == "starts again"
 

@@ -104,7 +104,7 @@ async function showHere() {
 // The panel.
 
 const alarm = put(null, "p", { class: "alarm", role: "alert", hidden: true });
-bar.after(alarm);
+bar.parentElement.after(alarm);
 function complain(text) {
   alarm.textContent = text;
   alarm.hidden = !text;

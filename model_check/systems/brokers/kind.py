@@ -50,6 +50,8 @@ class Brokers(Kind):
         start_lines=words.start_lines,
         short_events=lambda events, local: tuple(map(words.short_event, events)),
         describe_effect=words.describe_effect,
+        summary=lambda local: words.start_lines(local)[0],
+        remarks=lambda before, after, message, runs: iter(()),
     )
     files = Files(
         events=of_type(tuple[ControllerEvent | BrokerEvent, ...]),

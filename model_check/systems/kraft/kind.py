@@ -10,7 +10,7 @@ from kraftcheck.engine.system import GlobalState, Outcome, PathStep
 from kraftcheck.reference.effects import Effect, Reply, Send
 from kraftcheck.systems.guards import guards_of_replicas
 from kraftcheck.systems.kind import Kind, Liveness, Part, Place, Run, Words
-from kraftcheck.systems.kraft import coverage, initial_prefix, words
+from kraftcheck.systems.kraft import coverage, initial_prefix, remarks, words
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.hindrances import hindrances
@@ -92,6 +92,8 @@ class Replicas(Kind):
         start_lines=words.start_lines,
         short_events=words.short_events,
         describe_effect=describe_effect,
+        summary=remarks.summary,
+        remarks=remarks.remarks,
     )
     files = FILES
     liveness = KRaftLiveness(Part("systems.kraft.liveness"))

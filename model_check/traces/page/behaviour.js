@@ -6,7 +6,7 @@ const BEGINNING = "In the beginning";
 
 // What is known of each step: number 0 is the beginning.
 
-let last, standings, sentIn, endedIn;
+let last, standings, summaries, sentIn, endedIn;
 let states = null; // The fields of each lane after step `states.number`.
 let searched = null; // The text in which a search looks, made when it is first wanted.
 
@@ -15,6 +15,10 @@ function study() {
   states = searched = null;
   standings = doc.lanes.map((lane) => [[0, standing(lane.fields)]]);
   doc.lanes.forEach(noteStandings);
+  summaries = doc.lanes.map((lane) => [[0, lane.summary]]);
+  doc.steps.forEach((step, before) => {
+    for (const [lane, text] of step.summaries) summaries[lane].push([before + 1, text]);
+  });
   sentIn = Array.from({ length: last + 1 }, () => []);
   endedIn = Array.from({ length: last + 1 }, () => []);
   for (const arrow of doc.arrows) {
@@ -55,6 +59,16 @@ function standing(fields) {
   return /^[a-z]+$/.test(role) ? role : "other";
 }
 
+// A crash comes first: a lane cuts off the end.
+function headOf(step) {
+  return step.besides ? `${step.besides}: ${step.head}` : step.head;
+}
+
+// Each lane in a line after step `number`.
+function summariesAfter(number) {
+  return summaries.map((parts) => parts.findLast(([begin]) => begin <= number)[1]);
+}
+
 function who(number) {
   return number === 0 ? BEGINNING : `Step ${number} of ${last}, ${doc.lanes[doc.steps[number - 1].lane].name}`;
 }
@@ -63,7 +77,8 @@ function textOf(number) {
   searched ??= doc.steps.map((step) =>
     [
       doc.lanes[step.lane].name,
-      step.head,
+      headOf(step),
+      ...step.remarks,
       ...step.rules,
       ...step.notes,
       ...step.events,

@@ -5,24 +5,28 @@ A field that holds texts of the behaviour holds them as they are: the page never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
 
 from kraftcheck import spec
 from kraftcheck.systems.kind import Place, called
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.traces.journeys import journeys
 from kraftcheck.traces.model import Change, Trace, TraceStep
-from kraftcheck.traces.view import StepView, moments_of, step_view, view_of
+from kraftcheck.traces.view import StepView, event_of, moments_of, step_view, view_of
 from kraftcheck.traces.words import label, node_fields
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A replica, or another process: its name and the fields of its state at the beginning."""
+    """A replica, or another process: its name, and its state at the beginning in a line and by fields."""
 
     name: str
     fields: Mapping[str, str]
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,12 @@ class FieldChange:
 class Step:
     """A step: what happens in lane ``lane``, and what comes of it.
 
-    ``kind``: deliver, act or lose. ``events``: the events that the reference was asked about. ``rules``: the
-    ids of the rules that decided, in order. ``notes``: what changed beyond the lanes. ``moments``: the
-    changes that a summary mentions. ``cycle``: whether the steps from here on repeat for ever.
+    ``kind``: deliver, act or lose. ``head``: the event; ``besides``: what comes with it, such as a crash, or
+    empty. ``remarks``: what the step means, such as how many votes there are. ``summaries``: the lanes with
+    another summary after the step, and that. ``events``: the events that the reference was asked about.
+    ``rules``: the ids of the rules that decided, in order. ``notes``: what changed beyond the lanes.
+    ``moments``: the changes that an overview mentions. ``cycle``: whether the steps from here on repeat for
+    ever.
     """
 
     lane: int
@@ -79,6 +86,17 @@ class Step:
     moments: tuple[str, ...]
     violations: tuple[str, ...]
     cycle: bool = False
+    besides: str = ""
+    remarks: tuple[str, ...] = ()
+    summaries: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a cycle never ends: a sentence about ``step``, or about the whole cycle if that is ``None``."""
+
+    step: int | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +111,9 @@ class RuleText:
 @dataclass(frozen=True, slots=True)
 class Document:
     """A page. ``about``: paragraphs on what is shown; ``verdict``: the violated property in a sentence, or
-    ``None``; ``reasons``: which part of it does not hold; ``again``: the command that shows this again;
-    ``hidden``: the fields that follow from others.
+    ``None``; ``reasons``: which part of it does not hold; ``cycle``: why the steps at the end repeat for
+    ever, if they do; ``again``: the command that shows this again; ``hidden``: the fields that follow from
+    others.
     """
 
     title: str
@@ -109,22 +128,27 @@ class Document:
     arrows: tuple[Arrow, ...]
     rules: Mapping[str, RuleText]
     hidden: tuple[str, ...]
+    cycle: tuple[Reason, ...] = ()
 
 
 def document_of(trace: Trace, about: Iterable[str] = ()) -> Document:
     """The document of ``trace``, with paragraphs ``about`` it after that of its scenario."""
     view = view_of(trace)
     lanes = {place: index for index, place in enumerate(trace.replicas)}
-    steps = tuple(_step(step, seen, lanes) for step, seen in zip(trace.steps, view.steps, strict=True))
+    steps = tuple(map(partial(_step, lanes), trace.steps, view.steps, _states(trace)))
     return Document(
         title=view.title,
         about=tuple(text for text in (_one_line(trace.scenario.about), *about) if text),
         verdict=view.violated,
         statement=view.statement,
         reasons=view.reasons,
+        cycle=tuple(_cycle(trace, steps)),
         legend=view.legend,
         again=f"kraftcheck trace show {view.permalink}",
-        lanes=tuple(Lane(called(place), dict(node_fields(node))) for place, node in trace.nodes),
+        lanes=tuple(
+            Lane(called(place), dict(node_fields(node)), kind_of(node).words.summary(node))
+            for place, node in trace.nodes
+        ),
         steps=steps,
         arrows=tuple(_arrows(trace, lanes)),
         rules=texts_of_rules(rule for step in steps for rule in step.rules),
@@ -135,9 +159,19 @@ def document_of(trace: Trace, about: Iterable[str] = ()) -> Document:
 def step_document(trace: Trace, number: int) -> Step:
     """The step of ``trace`` with this number, counted from 1."""
     lanes = {place: index for index, place in enumerate(trace.replicas)}
-    before = trace.budgets if number == 1 else trace.steps[number - 2].budgets
+    budgets = trace.budgets if number == 1 else trace.steps[number - 2].budgets
     step = trace.steps[number - 1]
-    return _step(step, step_view(trace, step, before), lanes)
+    before = next(islice(_states(trace), number - 1, None))
+    return _step(lanes, step, step_view(trace, step, budgets), before)
+
+
+def _states(trace: Trace) -> Iterator[Mapping[Place, Any]]:
+    """The local states before each step, and those at the end."""
+    state = dict(trace.nodes)
+    for step in trace.steps:
+        yield state
+        state = {**state, **dict(step.nodes)}
+    yield state
 
 
 def texts_of_rules(ids: Iterable[str]) -> dict[str, RuleText]:
@@ -160,11 +194,22 @@ def _arrows(trace: Trace, lanes: Mapping[Place, int]) -> Iterator[Arrow]:
         yield Arrow(source, target, each.sent, each.ended, each.end, each.copy, label(each.message))
 
 
-def _step(step: TraceStep, seen: StepView, lanes: Mapping[Place, int]) -> Step:
+def _step(lanes: Mapping[Place, int], step: TraceStep, seen: StepView, before: Mapping[Place, Any]) -> Step:
+    head, besides = _head(step)
+    old, nodes = before[step.replica], dict(step.nodes)
+    words = kind_of(old).words
+    message = step.message if step.kind == "deliver" else None
     return Step(
         lane=lanes[step.replica],
         kind=step.kind,
-        head=_fault_first(seen.head),
+        head=head,
+        besides=besides,
+        remarks=tuple(words.remarks(old, nodes.get(step.replica, old), message, step.runs)),
+        summaries=tuple(
+            (lanes[place], words.summary(node))
+            for place, node in step.nodes
+            if words.summary(node) != words.summary(before[place])
+        ),
         events=tuple(text for run in step.runs for text in (("start",) if run.start else ()) + run.short),
         effects=tuple(_effects(step)),
         changes=tuple(_change(change, lanes) for change in (*step.changes, *step.history)),
@@ -176,10 +221,34 @@ def _step(step: TraceStep, seen: StepView, lanes: Mapping[Place, int]) -> Step:
     )
 
 
-def _fault_first(head: str) -> str:
-    """``head`` with what else happens, such as a crash, in front: a lane cuts off the end."""
-    event, _, fault = head.partition("; ")
-    return f"{fault}: {event}" if fault else head
+def _head(step: TraceStep) -> tuple[str, str]:
+    """The event of a step and what comes with it; a crash between two steps is an event of its own."""
+    event, besides = event_of(step)
+    if event == "crash" and besides:
+        again = " and starts again" if step.runs and step.runs[-1].start else ""
+        event, besides = besides[0] + again, besides[1:]
+    return event, "; ".join(besides)
+
+
+def _cycle(trace: Trace, steps: Sequence[Step]) -> Iterator[Reason]:
+    """Why the steps at the end repeat for ever: they lead back, and what each of them lacks to end it."""
+    if trace.loop is None:
+        return
+    states = tuple(_states(trace))
+    first, last = trace.loop + 1, len(trace.steps)
+    if first > last:
+        for place, node in states[last].items():
+            yield Reason(None, f"In this state, {called(place)}: {kind_of(node).words.summary(node)}.")
+        return
+    same = "all is" if states[trace.loop] == states[last] else "all but the epochs is"
+    before = "in the beginning" if trace.loop == 0 else f"after step {trace.loop}"
+    yield Reason(last, f"After step {last} {same} as it was {before}, so that the same can happen again.")
+    for number in range(first, last + 1):
+        step = steps[number - 1]
+        name = called(trace.steps[number - 1].replica)
+        yield from (Reason(number, f"Step {number}, {name}: {remark}") for remark in step.remarks)
+    for place, node in states[last].items():
+        yield Reason(None, f"After each round, {called(place)}: {kind_of(node).words.summary(node)}.")
 
 
 def _effects(step: TraceStep) -> Iterator[Effect]:

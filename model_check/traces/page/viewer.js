@@ -49,7 +49,7 @@ function showHeader() {
   verdict.textContent = doc.reasons[0] ?? doc.verdict ?? "No property is violated.";
 }
 
-const bar = put(body, "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
+const bar = put(put(body, "nav", { "aria-label": "Steps" }), "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
 const button = (label, text, press) => put(bar, "button", { type: "button", "aria-label": label, title: label, onclick: press }, text);
 button("To the beginning (Home)", "|◀", () => go(0));
 button("Back one step (←)", "◀", () => go(chosen.step - 1));
@@ -122,11 +122,22 @@ function layOut() {
   canvas.style.height = `${(last + 1) * ROW + 12}px`;
   names.replaceChildren();
   for (const lane of lanesShown) {
-    const name = put(names, "div", { title: doc.lanes[lane].name }, doc.lanes[lane].name);
+    const name = put(names, "div", {}, put(null, "b", {}, doc.lanes[lane].name), put(null, "span", { class: "summary" }));
     name.style.left = `${laneLeft(lane)}px`;
     name.style.width = `${laneWidth - 8}px`;
   }
+  showSummaries();
   paint();
+}
+// Below the name of each lane what it is after the chosen step.
+function showSummaries() {
+  const now = summariesAfter(chosen.step);
+  const changed = new Set(chosen.step === 0 ? [] : doc.steps[chosen.step - 1].summaries.map(([lane]) => lane));
+  lanesShown.forEach((lane, at) => {
+    const summary = names.children[at].lastChild;
+    summary.textContent = names.children[at].title = now[lane];
+    summary.classList.toggle("changed", changed.has(lane));
+  });
 }
 const laneLeft = (lane) => HEAD + lanesShown.indexOf(lane) * laneWidth;
 const laneAt = (lane) => laneLeft(lane) + 14;
@@ -216,16 +227,21 @@ function paintRows(from, to) {
     });
     row.style.top = `${number * ROW}px`;
     put(row, "span", { class: "number" }, number === 0 ? "" : String(number));
-    const name = step === null ? BEGINNING : step.head;
-    const shown = step === null || !chosen.hidden.has(step.lane);
+    const name = step === null ? BEGINNING : headOf(step);
+    const shown = step === null ? lanesShown.length > 0 : !chosen.hidden.has(step.lane);
     const label = put(row, "span", { class: "label", title: name }, shown ? name : "");
-    const left = step === null ? HEAD : laneAt(step.lane) + 10;
-    label.style.left = `${shown ? left : HEAD}px`;
+    if (shown && step !== null) for (const text of ownMoments(step)) put(label, "span", { class: "told" }, ` ${text}`);
+    label.style.left = `${shown ? laneAt(step === null ? lanesShown[0] : step.lane) + 10 : HEAD}px`;
     label.style.maxWidth = `${laneWidth - 26}px`;
     if (step?.violations.length) label.classList.add("violation");
   }
   rows.setAttribute("aria-activedescendant", `row-${chosen.step}`);
   if (focused) rows.focus({ preventScroll: true });
+}
+// The changes of the lane itself that an overview tells, without its name.
+function ownMoments(step) {
+  const begin = `${doc.lanes[step.lane].name}: `;
+  return step.moments.filter((text) => text.startsWith(begin)).map((text) => text.slice(begin.length));
 }
 scroller.addEventListener("scroll", paint, { passive: true });
 new ResizeObserver(layOut).observe(scroller);
@@ -245,6 +261,7 @@ function go(number, scroll = true) {
     else if (y > scroller.scrollTop + scroller.clientHeight - 3 * ROW) scroller.scrollTop = y - scroller.clientHeight + 3 * ROW;
   }
   showDetail();
+  showSummaries();
   paint();
   hooks.moved();
 }
@@ -277,8 +294,9 @@ function showDetail() {
   detail.replaceChildren();
   if (step === null) showOverview();
   put(detail, "h2", {}, who(number));
-  if (step !== null) put(detail, "p", { class: "head" }, step.head);
-  spoken.textContent = step === null ? BEGINNING : `${who(number)}: ${step.head}`;
+  if (step !== null) put(detail, "p", { class: "head" }, headOf(step));
+  spoken.textContent = step === null ? BEGINNING : `${who(number)}: ${headOf(step)}`;
+  for (const text of step?.remarks ?? []) put(detail, "p", { class: "remark" }, text);
   if (step?.cycle) put(detail, "p", { class: "note" }, "From here on the steps repeat for ever.");
   for (const name of step?.violations ?? []) put(detail, "p", { class: "violates" }, `This step violates ${name}.`);
   if (number === last && doc.verdict) for (const reason of doc.reasons) put(detail, "p", { class: "violates" }, reason);
@@ -302,18 +320,28 @@ function showDetail() {
 }
 
 function showOverview() {
+  put(detail, "h2", {}, "Overview");
   if (doc.verdict) {
     section(`Violated: ${doc.verdict}`, put(null, "p", {}, doc.statement));
     if (doc.reasons.length) section("What does not hold", listOf(doc.reasons));
   }
+  if (doc.cycle.length) {
+    const list = put(null, "ul", {});
+    for (const { step, text } of doc.cycle) put(list, "li", {}, step === null ? text : put(null, "a", { href: hooks.address(step) }, text));
+    section("Why it never ends", list);
+  }
   if (doc.about.length) section("What this is", ...doc.about.map((text) => put(null, "p", {}, text)));
-  const moments = doc.steps.flatMap((step, at) => step.moments.map((text) => [at + 1, text]));
-  if (moments.length) {
+  const told = doc.steps.flatMap((step, at) => (step.moments.length || step.remarks.length ? [at + 1] : []));
+  if (told.length) {
     const list = put(null, "ol", { class: "moments" });
-    for (const [number, text] of moments.slice(0, MOST_MOMENTS))
-      put(list, "li", { value: number }, put(null, "a", { href: hooks.address(number) }, text));
+    for (const number of told.slice(0, MOST_MOMENTS)) {
+      const { lane, moments, remarks } = doc.steps[number - 1];
+      const texts = moments.length ? moments : [`${doc.lanes[lane].name}: ${headOf(doc.steps[number - 1])}`];
+      const item = put(list, "li", { value: number }, put(null, "a", { href: hooks.address(number) }, texts.join("; ")));
+      for (const text of remarks) put(item, "div", { class: "note" }, text);
+    }
     section("What happens, by step", list);
-    const more = moments.length - MOST_MOMENTS;
+    const more = told.length - MOST_MOMENTS;
     if (more > 0) put(detail, "p", {}, `… and ${more} more.`);
   }
   section("In a terminal", put(null, "p", {}, put(null, "code", {}, doc.again)));
@@ -467,7 +495,8 @@ let printed = null;
 addEventListener("beforeprint", () => {
   printed = put(body, "ol", { class: "printed" });
   for (const step of doc.steps) {
-    const item = put(printed, "li", {}, put(null, "b", {}, `${doc.lanes[step.lane].name}: ${step.head}`));
+    const item = put(printed, "li", {}, put(null, "b", {}, `${doc.lanes[step.lane].name}: ${headOf(step)}`));
+    for (const text of step.remarks) put(item, "div", {}, text);
     for (const each of step.changes)
       if (each.lane !== null) put(item, "div", {}, `${doc.lanes[each.lane].name}: ${each.field}: ${each.before} → ${each.after}`);
     if (step.rules.length) put(item, "div", { class: "source" }, `by ${step.rules.join(", ")}`);

@@ -17,6 +17,7 @@ from kraftcheck.checking.coverage.report import Report
 from kraftcheck.cli.main import main
 from kraftcheck.systems.guards import Guard
 from kraftcheck.systems.kraft.kind import REPLICAS
+from tests.browser import NEEDS_AXE, NEEDS_CHROMIUM, browser, inaccessible, problems
 
 SOURCE = '''
 def granted(epoch: int) -> str:
@@ -89,3 +90,16 @@ def test_the_command_writes_pages_and_counts_guards_as_without_them(tmp_path: Pa
     assert "vote.py" in (tmp_path / "pages" / "index.html").read_text(encoding="utf-8")
     assert main(["check", "single-voter", "--coverage-html", str(tmp_path)]) == 2
     assert "--coverage-html: goes with --coverage" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@NEEDS_AXE
+@NEEDS_CHROMIUM
+def test_the_pages_are_accessible(tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    assert main(["check", "single-voter", "--coverage", "--coverage-html", str(folder)]) == 0
+    with browser() as driver:
+        for page in ("index.html", "elections.py.html"):
+            driver.get((folder / page).as_uri())
+            assert inaccessible(driver) == []
+            assert problems(driver) == []

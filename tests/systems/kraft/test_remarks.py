@@ -1,0 +1,69 @@
+"""What is said of a step about elections and voters: derived from the states, right for every step."""
+
+from __future__ import annotations
+
+import pytest
+
+from kraftcheck.checking.run import check
+from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.kraft.remarks import summary
+from kraftcheck.systems.scenario import find, parse
+from kraftcheck.traces.build import build
+from kraftcheck.traces.page.document import Document, document_of
+from tests.traces.trace_samples import UNSTABLE, counterexample
+
+
+def remarks_of(document: Document, step: int) -> tuple[str, ...]:
+    return document.steps[step - 1].remarks
+
+
+def test_votes_needed_and_there() -> None:
+    document = document_of(counterexample(UNSTABLE))
+    told = [text for step in document.steps for text in step.remarks]
+    assert "It needs 2 pre-votes of its voters 1, 2, 3 and has 1: granted by itself." in told
+    assert (
+        told[-1] == "It is elected. It needs 2 votes of its voters 1, 2, 3 and has 2: granted by itself, 3."
+    )
+
+
+def test_a_single_voter_elects_itself_again() -> None:
+    scenario = parse(
+        'name = "one"\nabout = "One voter."\nexpect = { verdict = "holds" }\nreplicas = { voters = [1] }\n'
+        "budgets = { crashes = 1 }\nbounds = { max-epoch = 2 }\n"
+    )
+    system = kind_of(scenario).build(scenario)
+    trace = build(system, scenario, [0])
+    text = document_of(trace).steps[0].remarks[-1]
+    assert text == "It is elected. It needs 1 vote of its voters 1 and has 1: granted by itself."
+    assert summary(trace.nodes[0][1]) == "does not run"
+    assert summary(trace.steps[0].nodes[0][1]) == "Leader, epoch 1; voters 1"
+
+
+@pytest.mark.slow
+def test_a_cycle_says_why_it_never_ends() -> None:
+    trace, _ = check(find("finding-leader-of-two-removes-itself")).traces()
+    document = document_of(trace)
+    assert remarks_of(document, 1) == (
+        "Its voters are now 2, before 1, 2: it uses the newest voter set of its log, committed or not.",
+        "It is no voter by this set, and does not become candidate as long as that is so.",
+    )
+    assert [(each.step, each.text) for each in document.cycle] == [
+        (14, "After step 14 all is as it was after step 5, so that the same can happen again."),
+        (9, "Step 9, replica 2: It needs 2 pre-votes of its voters 1, 2 and has 1: granted by itself."),
+        (10, "Step 10, replica 1: It does not grant the vote: its log ends at 4@1, that of replica 2 already "
+             "at 3@1."),
+        (11, "Step 11, replica 2: It needs 2 pre-votes of its voters 1, 2 and has 1: granted by itself; "
+             "rejected by 1."),
+        (None, "After each round, replica 1: Unattached, epoch 2; voters 2 (not itself)."),
+        (None, "After each round, replica 2: Unattached, epoch 2; voters 1, 2."),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_restart_says_what_its_disk_has() -> None:
+    (trace,) = check(find("finding-second-leader-of-epoch")).traces()
+    assert remarks_of(document_of(trace), 24) == (
+        "The process starts with what its disk has: epoch 2, a vote for itself, leader 3. The stored vote "
+        "for itself makes it Candidate of epoch 2 again.",
+        "It is elected. It needs 1 vote of its voters 2 and has 1: granted by itself.",
+    )
