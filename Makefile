@@ -5,12 +5,13 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-# One target after the other, but for those that `make test` runs in pairs.
-ifndef PAIRED
+# One target after the other, but for those that `make test` runs side by side.
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 
 PYTHON ?= python3
+NEW_ENOUGH := "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 WITH_SPARK := $(VENV)/.with-spark
@@ -22,7 +23,12 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PYTEST_ADDOPTS MYPYPATH
 # Random tests take the same examples in every run; `make nightly` takes new ones.
 PYTEST := $(RUN) pytest --ignore=tests/recorded
 SEEDED := $(PYTEST) --numprocesses=auto --dist=worksteal --hypothesis-seed=0
-KRAFTCHECK := $(VENV)/bin/kraftcheck
+# What runs beside the tests yields to them.
+YIELDING := $(if $(SIDE_BY_SIDE),nice -n 5)
+KRAFTCHECK := $(strip $(YIELDING) $(VENV)/bin/kraftcheck)
+BESIDE := $(MAKE) --no-print-directory --output-sync=target SIDE_BY_SIDE=1
+# Without the compilation of all that is installed, of which little is imported.
+INSTALL := $(RUN) pip install --quiet --disable-pip-version-check --no-compile
 
 # Runs the rest of the line if there is Java; otherwise says loudly that it does not.
 WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
@@ -41,7 +47,7 @@ SAY_IF_LEFT_OUT := command -v node >/dev/null || { \
   echo "NOT RUN: the pages in Chromium (they need chromium and chromium-driver). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark pairs tlc-small tlc-mutants tools pages executed vectors lint format types recorded kafka session nightly bench clean
+.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark prepared beside tlc-small tlc-mutants tools compiled venv-package pages executed vectors lint format types recorded kafka session nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -50,11 +56,18 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 
 check: fast scenarios ## the default suite: fast tests, and the CI scenarios whose result may have changed
 
-test: tools lint pytest everything pairs ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
+test: prepared beside ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
-# Each of these keeps one core busy, so two run at a time; each prints what it says when it ends.
-pairs: $(INSTALLED) $(WITH_SPARK)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target PAIRED=1 spark mutants tlc-small tlc-mutants proofs types
+# What the rest needs; installing mostly waits for the network.
+prepared:
+	@$(BESIDE) --jobs=2 tools install
+	@$(BESIDE) --jobs=3 lint compiled $(WITH_SPARK)
+
+# The tests often wait for processes and browsers: beside them run two targets that keep one core busy each. The
+# last one keeps both cores busy by itself. Each prints what it says when it ends; only the tests say how far
+# they are, past --output-sync.
+beside: $(INSTALLED) $(WITH_SPARK)
+	@$(BESIDE) --jobs=3 pytest mutants tlc-small types proofs spark tlc-mutants everything 3>&1
 
 nightly: $(WITH_SPARK) ## what takes minutes: all tests on new and more random examples, nightly scenarios
 	$(PYTEST) --hypothesis-profile=nightly
@@ -72,7 +85,7 @@ fast: $(INSTALLED) ## the fast tests alone
 	@$(SAY_IF_LEFT_OUT)
 
 pytest: $(INSTALLED) ## the fast and the slow tests
-	$(SEEDED) -m "not nightly and not spark"
+	$(SEEDED) -m "not nightly and not spark" $(if $(SIDE_BY_SIDE),>&3 2>&1)
 	@$(SAY_IF_LEFT_OUT)
 
 slow: $(INSTALLED) ## the slow tests alone
@@ -91,25 +104,30 @@ refinement: $(INSTALLED) ## check millions of transitions of the reference again
 	$(KRAFTCHECK) prove --refinement
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
-	$(KRAFTCHECK) mutate $(if $(PAIRED),--jobs 1)
+	$(KRAFTCHECK) mutate $(if $(SIDE_BY_SIDE),--jobs 1)
 
 tlc: tlc-small tlc-mutants ## small scenarios and mutants, by the checker and by TLC
 
 tlc-small: $(INSTALLED)
-	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small $(if $(PAIRED),--threads 1 --jobs 1)
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small $(if $(SIDE_BY_SIDE),--threads 1 --jobs 1)
 
 tlc-mutants: $(INSTALLED)
-	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants $(if $(PAIRED),--jobs 1)
+	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants $(if $(SIDE_BY_SIDE),--jobs 1)
 
 spark: $(WITH_SPARK) ## the pipelines, on Spark in this machine's processes
-	@$(WITH_JAVA) $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
+	@$(WITH_JAVA) $(YIELDING) $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline
 
+# kraftcheck itself is there already and stays in use meanwhile.
 $(WITH_SPARK): $(INSTALLED)
-	@$(WITH_JAVA) $(RUN) pip install --quiet --disable-pip-version-check --editable '.[spark]' && touch $(WITH_SPARK)
+	@$(WITH_JAVA) $(INSTALL) 'kraftcheck[spark]' && touch $(WITH_SPARK)
+
+# The engine's machine code: otherwise each of the first processes compiles it.
+compiled: $(INSTALLED)
+	@$(VENV)/bin/python -c 'from kraftcheck.engine.prepared import prepare; prepare()'
 
 # Java for TLC and Spark, Node.js for a consumer of the vectors, Chromium for the pages. Where they cannot be
 # installed, the tests that need them are left out, and that is said.
-tools:
+tools: venv-package
 	@[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	for tool in java:default-jre-headless node:nodejs chromium:chromium chromedriver:chromium-driver; do \
 	  command -v "$${tool%%:*}" >/dev/null || { [ "$$tool" = java:default-jre-headless ] && [ -n "$$JAVA_HOME" ]; } || { \
@@ -159,7 +177,7 @@ lint: $(INSTALLED) ## style and formatting
 # The packages lie next to each other in a checkout; links show mypy the package that they are.
 types: $(INSTALLED) ## mypy --strict
 	@rm -rf .types && mkdir -p .types/kraftcheck && cd .types/kraftcheck && ln -s ../../model_check/[!_]* ../../model_check/__*.py ../../reference ../../spec .
-	$(RUN) mypy --strict
+	$(YIELDING) $(RUN) mypy --strict
 
 format: $(INSTALLED) ## rewrite the sources in the project's style
 	$(RUN) ruff check --fix .
@@ -170,21 +188,24 @@ clean: ## remove .venv and everything else that can be made again
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp lies in .venv and goes away with it. On Debian and Ubuntu `venv` is a package of its own.
-$(INSTALLED): pyproject.toml
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+$(INSTALLED): pyproject.toml | venv-package
+	@$(NEW_ENOUGH) || { \
 	  echo "make: kraftcheck needs Python 3.11 or later, which '$(PYTHON)' is not; name another: make PYTHON=..." >&2; \
 	  exit 1; }
 	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: '$(PYTHON)' cannot create virtual environments: install the package python3-venv." >&2; \
+	  exit 1; }
+	@rm -rf $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
+	$(INSTALL) --editable '.[dev]'
+	@touch $(INSTALLED)
+
+# A target of its own, so that only one process at a time runs apt-get.
+venv-package:
+	@[ -d $(VENV) ] || ! $(NEW_ENOUGH) || "$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { \
 	    package="$$("$(PYTHON)" -c 'import sys; print(f"python{sys.version_info[0]}.{sys.version_info[1]}-venv")')"; \
 	    echo "make: installing python3-venv"; \
 	    apt-get install -qq -y --no-install-recommends python3-venv "$$package" >/dev/null || { \
 	      apt-get update -qq && \
 	      apt-get install -qq -y --no-install-recommends python3-venv "$$package" >/dev/null; }; }; } || true
-	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "make: '$(PYTHON)' cannot create virtual environments: install the package python3-venv." >&2; \
-	  exit 1; }
-	@rm -rf $(VENV)
-	"$(PYTHON)" -m venv $(VENV)
-	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $(INSTALLED)

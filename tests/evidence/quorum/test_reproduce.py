@@ -19,13 +19,14 @@ from kraftcheck.evidence.quorum.chosen import (
     sources,
 )
 from kraftcheck.evidence.quorum.replay import UNAWARE, behaviour, play, reproduce
+from kraftcheck.site.counterexamples import of_scenario
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.scenario import shipped
 from kraftcheck.traces import Trace
 from tests.evidence.adapters.faulty_adapter import BROKEN_RULE, FaultyAdapter
 from tests.evidence.adapters.test_what_is_given import Giving
-from tests.evidence.quorum.counterexamples import QUICK, TAKEN, is_recognised
+from tests.evidence.quorum.counterexamples import LARGE, QUICK, TAKEN, is_recognised, looks_as_it_should
 from tests.evidence.quorum.walks import quorum_of, random_walk
 
 #: How the reasons begin why a behaviour cannot be taken for what the drive protocol has no place for.
@@ -49,7 +50,21 @@ def test_a_finding_is_confirmed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("name", LARGE)
+def test_the_kept_counterexample_of_a_large_scenario_is_recognised_and_confirmed(name: str) -> None:
+    explored_anew: list[str] = []
+    for kept in of_scenario(scenario.find(name), explored_anew.append):
+        assert looks_as_it_should(kept.trace)
+        result = reproduce(kept.trace, quorum_of())
+        assert (result.verdict, result.taken) == ("confirmed", len(kept.trace.steps)), result
+        assert result.note in ("", UNAWARE)
+    assert not explored_anew
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name in LARGE else ()) for name in TAKEN]
+)
 def test_every_counterexample_of_shipped_scenarios_is_recognised_and_confirmed(name: str) -> None:
     found = explored(scenario.find(name))
     assert found.as_expected and is_recognised(found)
