@@ -8,24 +8,26 @@ so that replicas are at most one voter apart.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from kraftcheck.reference.log import Batch, Log, VoterAssignment
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import static_voters
-from kraftcheck.systems.kraft.membership import Keys, Origin, Prefix
+from kraftcheck.systems.kraft.membership import KEPT, Keys, Origin, Prefix
 
 Target = tuple[int, ...] | None
 
 
-def assignments_of(batches: Prefix) -> list[tuple[int, VoterAssignment]]:
+@lru_cache(maxsize=KEPT)
+def assignments_of(batches: Prefix) -> tuple[tuple[int, VoterAssignment], ...]:
     """The assignments in a log, each with its offset."""
-    return [
+    return tuple(
         (batch.base_offset + place, entry)
         for batch in batches
         for place, entry in enumerate(batch.records)
         if isinstance(entry, VoterAssignment)
-    ]
+    )
 
 
 def is_in(batch: Batch) -> bool:
@@ -79,6 +81,8 @@ def may_be_in_force(committed: Prefix, offset: int | None) -> bool:
 def violations(origin: Origin, replica: Replica) -> Iterator[str]:
     """S-40: neighbouring assignments are one voter apart, and at most one is not committed."""
     known = assignments_of(replica.log.batches)
+    if not known:
+        return
     sets = [set(origin.voters.ids), *(set(each.voters) for _, each in known)]
     if any(len(one ^ other) > 1 or not other for one, other in pairwise(sets)):
         yield "AlterQuorumReachesItsTarget"

@@ -6,6 +6,7 @@ The properties are judged with this, and not with the reference's interpretation
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, Value, Voters
@@ -15,6 +16,10 @@ from kraftcheck.reference.voters import ReplicaKey, VoterSet
 
 Keys = Ascending[ReplicaKey]
 Prefix = InSequence[Batch]
+
+#: The logs, at most, of which is kept what the properties of a step ask for again and again. Neighbouring
+#: steps have the same few.
+KEPT = 4096
 
 
 class Origin(Frozen):
@@ -61,6 +66,7 @@ def removed(before: VoterSet, after: VoterSet) -> Keys:
     return added(after, before)
 
 
+@lru_cache(maxsize=KEPT)
 def history_of(origin: Origin, log: Log) -> tuple[tuple[int, VoterSet, int], ...]:
     """The voter sets of ``log`` with the effective kraft.version, each with the number of records before it.
 

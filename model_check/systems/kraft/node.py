@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import TypeVar
+from functools import cached_property
+from typing import TypeVar, cast
 
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
@@ -15,7 +16,7 @@ from kraftcheck.reference.effects import (
     Reply,
     Stop,
 )
-from kraftcheck.reference.events import Event, Timer
+from kraftcheck.reference.events import Event, Poll, Timer
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.messages import (
@@ -78,10 +79,11 @@ class Node(Frozen):
         return "" if self.died is None else self.died.value
 
 
-class Execution(Frozen):
+class Execution(Frozen, dict=True):
     """An event carried through: the events fed to the reference, all effects, the rules, the replica.
 
-    ``timers``: those of the process afterwards, where they expire only if they were armed.
+    ``timers``: those of the process afterwards, where they expire only if they were armed. What many
+    properties of the step ask for is found once.
     """
 
     events: InSequence[Event]
@@ -96,19 +98,31 @@ class Execution(Frozen):
         last = self.effects[-1] if self.effects else None
         return last if isinstance(last, Fatal | Stop) else None
 
-    def all(self, kind: type[E]) -> list[E]:
+    def all(self, kind: type[E]) -> Sequence[E]:
         """The effects of a class, in order."""
-        return [effect for effect in self.effects if isinstance(effect, kind)]
+        return cast(Sequence[E], self._by_class.get(kind, ()))
+
+    @cached_property
+    def _by_class(self) -> dict[type, list[Effect]]:
+        found: dict[type, list[Effect]] = {}
+        for effect in self.effects:
+            found.setdefault(type(effect), []).append(effect)
+        return found
 
     @property
     def appended(self) -> list[Batch]:
         """The batches that are appended."""
         return [effect.batch for effect in self.all(AppendBatch)]
 
-    @property
-    def responses(self) -> list[Response]:
+    @cached_property
+    def responses(self) -> tuple[Response, ...]:
         """The answers to requests."""
-        return [effect.response for effect in self.all(Reply)]
+        return tuple(effect.response for effect in self.all(Reply))
+
+    @cached_property
+    def found_expired(self) -> tuple[Timer, ...]:
+        """The timers that a poll round of this execution has found expired."""
+        return tuple(timer for event in self.events if isinstance(event, Poll) for timer in event.expired)
 
     @property
     def grants_vote(self) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
 from kraftcheck.reference.effects import (
@@ -28,8 +30,6 @@ from kraftcheck.reference.messages import (
     FindQuorumResponse,
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
-    Request,
-    Response,
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
     VoteResponse,
@@ -60,44 +60,40 @@ from kraftcheck.systems.kraft.node import OWN_MEMBERSHIP, Execution
 from kraftcheck.systems.kraft.timers import awaits_more_records
 
 
-class Case(NamedTuple):
-    """A step: ``event`` (``None``: a start) and the poll rounds after it made ``after`` of ``before``."""
+@dataclass(eq=False)
+class Case:
+    """A step: ``event`` (``None``: a start) and the poll rounds after it made ``after`` of ``before``.
+
+    ``request``, ``response``: what the replica receives, if it does.
+    """
 
     protocol: Protocol
     before: Replica
     event: Event | None
     execution: Execution
 
-    @property
-    def after(self) -> Replica:
-        return self.execution.replica
+    def __post_init__(self) -> None:
+        self.after = self.execution.replica
+        self.request, self.response = request_of(self.event), response_of(self.event)
 
-    @property
+    @cached_property
     def stays(self) -> bool:
         """Whether the replica keeps its state, its epoch and its leader."""
+        if self.event is None or self.execution.all(Transition):
+            return False
         states = [
             (type(each.role), each.epoch, each.quorum_state.leader) for each in (self.before, self.after)
         ]
-        return self.event is not None and states[0] == states[1] and not self.execution.all(Transition)
+        return states[0] == states[1]
 
-    @property
-    def request(self) -> Request | None:
-        """The request that the replica receives, if it does."""
-        return request_of(self.event)
-
-    @property
-    def response(self) -> Response | None:
-        """The response that the replica receives, if it does."""
-        return response_of(self.event)
-
-    @property
+    @cached_property
     def accepts(self) -> bool:
         """Whether the request that the replica receives is not refused."""
         return isinstance(self.event, RequestReceived) and not is_refused(self.event, self.execution)
 
     def found_expired(self, timer: Timer) -> bool:
         """Whether a poll round of the step has found ``timer`` expired."""
-        return any(isinstance(each, Poll) and timer in each.expired for each in self.execution.events)
+        return timer in self.execution.found_expired
 
     def sends(self, *kinds: type) -> list[Send]:
         return [effect for effect in self.execution.all(Send) if isinstance(effect.request, kinds)]
@@ -118,6 +114,8 @@ class Armed(NamedTuple):
 
 
 def armings(case: Case) -> Iterator[Armed]:
+    if not case.execution.all(ArmTimer):
+        return
     entered, epoch, within, owed = None, case.before.epoch, False, set[Timer]()
     for effect in case.execution.effects:
         if type(effect) is Transition:
@@ -191,8 +189,10 @@ def enters_with_timers(case: Case) -> bool:
     """Whether each new state has begun with its timers before the next one followed, and none was entered
     again for nothing, as by a vote that was granted before (TIMER-3).
     """
-    owed = set[Timer]()
     changes = [(change.source, change.target) for change in case.execution.all(Transition)]
+    if not changes:
+        return True  # no new state, which alone owes timers
+    owed = set[Timer]()
     same = case.before.quorum_state == case.after.quorum_state
     if same and changes in ([("Unattached", "Unattached")], [("Prospective", "Prospective")]):
         return False
@@ -206,13 +206,16 @@ def enters_with_timers(case: Case) -> bool:
     return not owed
 
 
-def starts_rightly(case: Case, timer: Timer, armings: list[Armed]) -> bool:
-    """Whether ``timer`` has started over if there was a cause, and only then; new states are causes too."""
-    started = [armed for armed in armings if armed.effect.timer is timer]
-    cause = _CAUSES[timer](case)
-    if cause is Cause.CERTAIN and not started:
-        return False
-    return cause is not Cause.NONE or all(armed.begins for armed in started)
+def start_rightly(case: Case, armings: list[Armed]) -> bool:
+    """Whether each timer has started over if there was a cause, and only then; new states are causes too."""
+    for timer, cause_for in _CAUSES.items():
+        started = [armed for armed in armings if armed.effect.timer is timer]
+        cause = cause_for(case)
+        if cause is Cause.CERTAIN and not started:
+            return False
+        if cause is Cause.NONE and not all(armed.begins for armed in started):
+            return False
+    return True
 
 
 class Cause(Enum):
@@ -240,8 +243,8 @@ def _election_cause(case: Case) -> Cause:
 
 def _fetch_cause(case: Case) -> Cause:
     """An answer of the leader that counts as contact, and its resignation."""
-    contact = _is_contact(case)
-    return _cause(contact or _is_resignation(case), case.stays and (contact or _is_resignation(case)))
+    alive = _is_contact(case) or _is_resignation(case)
+    return _cause(alive, alive and case.stays)
 
 
 def _update_voter_cause(case: Case) -> Cause:
@@ -278,10 +281,11 @@ def has_to_report(replica: Replica) -> bool:
 def _check_quorum_cause(case: Case) -> Cause:
     """A majority of voters has been heard from; or, in KIP-595, the leader asks whether it was replaced."""
     asks = case.protocol.zombie_leader is ZombieLeader.FIND_QUORUM and case.found_expired(Timer.CHECK_QUORUM)
+    if not isinstance(case.before.role, Leader):
+        return _cause(asks)
     # A fetch that has waited counts again when it is answered.
     heard = case.request is not None or bool(case.before.parked) or _heard_from(case) is not None
-    possible = asks or (heard and isinstance(case.before.role, Leader))
-    return _cause(possible, case.stays and case.protocol.counts_contacts and _hears_majority(case))
+    return _cause(asks or heard, case.protocol.counts_contacts and case.stays and _hears_majority(case))
 
 
 def _begin_quorum_epoch_cause(case: Case) -> Cause:
@@ -340,7 +344,7 @@ def _is_rejection(case: Case) -> bool:
 def _loses(case: Case) -> bool:
     """Whether a candidate is rejected, and can no longer be elected."""
     role = case.after.role
-    return case.stays and _is_rejection(case) and isinstance(role, Candidate) and _is_lost(role.election)
+    return _is_rejection(case) and case.stays and isinstance(role, Candidate) and _is_lost(role.election)
 
 
 def _backs_off(case: Case) -> bool:
@@ -371,8 +375,10 @@ _CONTACTS: Mapping[type, tuple[ErrorCode, ...]] = {
 def _is_contact(case: Case) -> bool:
     """Whether the leader has answered a request of its follower, so that it is alive (TIMER-1)."""
     response = case.response
+    if response is None:
+        return False
     follows = isinstance(case.before.role, Follower) or _begins_to_follow(case)
-    if response is None or not (follows and _is_awaited(case)):
+    if not (follows and _is_awaited(case)):
         return False
     if isinstance(response, UpdateRaftVoterResponse) and case.protocol.update_voter is UpdateVoter.APPENDED:
         return False  # Kafka 3.9 and 4.0 do not look at it.
@@ -389,7 +395,7 @@ def counts_contact(case: Case) -> bool:
     """Whether a follower that its leader has answered counts as fetching; bytes of a snapshot show nothing of
     the log.
     """
-    if not (case.stays and _is_contact(case)) or isinstance(case.response, FetchSnapshotResponse):
+    if not (_is_contact(case) and case.stays) or isinstance(case.response, FetchSnapshotResponse):
         return True
     return isinstance(case.after.role, Follower) and case.after.role.has_fetched
 

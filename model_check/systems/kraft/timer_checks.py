@@ -21,7 +21,7 @@ from kraftcheck.systems.kraft.timer_causes import (
     enters_with_timers,
     has_to_report,
     runs_its_time,
-    starts_rightly,
+    start_rightly,
 )
 from kraftcheck.systems.kraft.timers import Timers, needed
 
@@ -34,8 +34,7 @@ def violations(
         return
     case = Case(protocol, before, event, execution)
     armed = list(armings(case))
-    started = all(starts_rightly(case, timer, armed) for timer in Timer)
-    if not (started and enters_with_timers(case) and counts_contact(case)):
+    if not (start_rightly(case, armed) and enters_with_timers(case) and counts_contact(case)):
         yield "TimersStartForCause"
     if not all(runs_its_time(case, each) for each in armed):
         yield "TimersRunTheirTime"
@@ -114,7 +113,7 @@ _ENDINGS = {
 def _are_timely(case: Case) -> bool:
     """Whether a replica does not begin an election before its time, and leaves no state for nothing."""
     changes = case.execution.all(Transition)
-    if case.event is None:
+    if case.event is None or not changes:
         return True
     elections = [change for change in changes if change.target in ("Prospective", "Candidate")]
     timed = [change.source for change in elections if change.source not in ("Prospective", "Start")]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from kraftcheck.reference.effects import LoadSnapshot, Reply, Transition
@@ -33,7 +34,7 @@ from kraftcheck.reference.replica import (
     UpdatingVoter,
     VoterChange,
 )
-from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.reference.voters import ReplicaKey, VoterSet
 from kraftcheck.systems.kraft import assignments, change_checks, membership
 from kraftcheck.systems.kraft.administration import first_directory
 from kraftcheck.systems.kraft.network import response_of
@@ -50,7 +51,7 @@ def violations(
         assigned = assignments.assignments_of(replica.log.batches)
         # An assignment is effective once it is committed (KIP-595); S-40 covers that.
         other_voters = replica.voters != known and not assigned
-        if other_voters or replica.kraft_version != version or list(replica.log.assignments) != assigned:
+        if other_voters or replica.kraft_version != version or replica.log.assignments != assigned:
             yield "VotersOfTheLog"
         yield from _log_violations(after.replica)
         yield from _snapshot_violations(after.replica)
@@ -71,17 +72,24 @@ def violations(
 def _log_violations(replica: Replica) -> Iterator[str]:
     """S-23, S-29, S-38, S-39: the voters and versions in a log."""
     history = membership.own_history(replica)
-    for (_, old, version), (_, new, later) in pairwise(history):
-        if len(old) and not len(new):
-            yield "VoterSetNotEmpty"
-        if len(old) and max(len(membership.added(old, new)), len(membership.removed(old, new))) > 1:
-            yield "OneVoterChangeAtATime"
-        if later < max(version, 1):
-            yield "KRaftVersionMonotone"
+    yield from _change_violations(history)
     yield from assignments.violations(membership.own_origin(replica), replica)
     pending = [end for end, _, _ in history[1:] if end > (replica.high_watermark or 0)]
     if isinstance(replica.role, Leader) and replica.high_watermark is not None and len(pending) > 1:
         yield "VoterChangeAcknowledgedWhenCommitted"
+
+
+@lru_cache(maxsize=membership.KEPT)
+def _change_violations(history: tuple[tuple[int, VoterSet, int], ...]) -> tuple[str, ...]:
+    found = []
+    for (_, old, version), (_, new, later) in pairwise(history):
+        if len(old) and not len(new):
+            found.append("VoterSetNotEmpty")
+        if len(old) and max(len(membership.added(old, new)), len(membership.removed(old, new))) > 1:
+            found.append("OneVoterChangeAtATime")
+        if later < max(version, 1):
+            found.append("KRaftVersionMonotone")
+    return tuple(found)
 
 
 def _snapshot_violations(replica: Replica) -> Iterator[str]:
@@ -138,7 +146,7 @@ def _unanswered_alterations(role: Leader, event: Event, execution: Execution) ->
     asked = [_asker(each) for each in role.alterations]
     if isinstance(event, RequestReceived) and isinstance(event.request, AlterQuorumRequest):
         asked.append((event.source, event.correlation))
-    if Counter(asked) != Counter(waiting + answered):
+    if asked != waiting + answered and Counter(asked) != Counter(waiting + answered):
         yield "VoterChangeIsAnswered"
 
 
