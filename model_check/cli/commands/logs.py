@@ -13,6 +13,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from kraftcheck.evidence.logs.explain import Story
+from kraftcheck.evidence.logs.explained import explained, markdown, print_explained
 from kraftcheck.evidence.logs.merged import MergedHistory
 from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
@@ -25,6 +27,7 @@ from kraftcheck.evidence.logs.report import (
     print_checks,
     print_report,
 )
+from kraftcheck.support.arguments import flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
 from kraftcheck.support.files import require_file_can_be_written, write_atomically
@@ -43,6 +46,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "pipes; - is standard input",
     )
     Options.add_to(parser)
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="tell for each epoch who asked for votes and what came of it, who led and until when, and which "
+        "findings the problems look like",
+    )
+    flag(parser, "--markdown", says="print what --explain says as Markdown")
     parser.add_argument("--history", action="store_true", help="print the nodes' state history, by time")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument("--checks", action="store_true", help="list the checks and the rules behind them")
@@ -62,8 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
     with tempfile.TemporaryFile(prefix="kraftcheck-") as file:
         history = MergedHistory(file, Reader(Options(arguments.pattern)).layouts)
-        listen = _listener(history, as_data=arguments.json) if arguments.history else None
-        data = as_json(_read(arguments, listen))
+        story = Story() if arguments.explain or arguments.markdown else None
+        report = _read(arguments, _listener(arguments, history, story))
+        data = as_json(report) | (explained(story, report) if story is not None else {})
         if arguments.output is None:
             _print(arguments, data, history)
         else:
@@ -73,13 +84,19 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(data)
 
 
-def _listener(history: MergedHistory, *, as_data: bool) -> Callable[[HistoryEntry], None]:
+def _listener(
+    arguments: argparse.Namespace, history: MergedHistory, story: Story | None
+) -> Callable[[HistoryEntry], None] | None:
+    """What follows the histories of nodes; ``None``: nothing does."""
+
     def listen(step: HistoryEntry) -> None:
-        if step.what in SHOWN:
-            text = json.dumps(history_json(step)) if as_data else history_text(step)
+        if story is not None:
+            story.add(step)
+        if arguments.history and step.what in SHOWN:
+            text = json.dumps(history_json(step)) if arguments.json else history_text(step)
             history.add(step.node, step.time, text)
 
-    return listen
+    return listen if arguments.history or story is not None else None
 
 
 def _read(arguments: argparse.Namespace, listen: Callable[[HistoryEntry], None] | None) -> LogReport:
@@ -99,10 +116,16 @@ def _read(arguments: argparse.Namespace, listen: Callable[[HistoryEntry], None] 
 
 
 def _print(arguments: argparse.Namespace, data: dict[str, Any], history: MergedHistory) -> None:
+    if arguments.markdown:
+        for line in markdown(data):
+            print(line)
+        return
     if not arguments.json:
         out = console()
         for line in history:
             out.print(line, end="")
+        if arguments.explain:
+            print_explained(out, data)
         print_report(out, data, arguments.limit)
         return
     text = json.dumps(versioned("logs", data), indent=2)

@@ -1,8 +1,7 @@
 """Reading the fields of Kafka's messages from bytes that may be anything.
 
-The encoding is that of flexible versions (KIP-482). kio (https://pypi.org/project/kio) decodes it as well,
-and the tests write with it; but a wrong length of an array makes it end the process, so that damaged bytes
-must not reach it.
+The encoding is that of flexible versions (KIP-482). The library kio decodes it as well, and the tests write
+with it; but a wrong length of an array makes it end the process, so that damaged bytes must not reach it.
 """
 
 from __future__ import annotations

@@ -77,6 +77,18 @@ STOPPED: Final = "graceful shutdown ends"
 OLD_PEER: Final = "a voter does not know pre-votes"
 FETCH_BACK: Final = "a replica fetches at a smaller offset than before"
 FATAL: Final = "fatal fault"
+#: Why the next transition happens.
+CAUSES: Final = frozenset(
+    {
+        "its fetch timeout expires",
+        "no majority fetches in time",
+        "too many voters reject it",
+        "its election times out",
+        "its pre-vote times out",
+        "it is asked to resign",
+        "its removal is committed",
+    }
+)
 
 #: A line without log context, hence found on its own.
 FATAL_TEXT: Final = b"Encountered fatal fault: Unexpected error in raft IO thread"

@@ -19,6 +19,7 @@ from kraftcheck.evidence.history.transitions import (
 from kraftcheck.evidence.history.votes import check_vote
 from kraftcheck.evidence.logs.findings import Findings, Where
 from kraftcheck.evidence.logs.messages import (
+    CAUSES,
     FATAL,
     FETCH_BACK,
     LOADING,
@@ -158,8 +159,11 @@ class Node:
         elif what == FATAL:
             found = "a fatal fault in the raft thread" + (f": {detail}" if detail else "")
             self._problem("NoFatal", "a process that goes on", found)
+            self._tell("fatal")
         elif what == STOPPED:
             self._tell("end")
+        elif what in CAUSES:
+            self._tell(what)
 
     @property
     def _state(self) -> LoggedState | None:
@@ -306,7 +310,7 @@ class Node:
             process.progress.lead(new, self._where, self._report)
         self._loose = False
         self.summary.count(new)
-        self._tell("start" if fact.starts else "transition")
+        self._tell("start" if fact.starts else "transition", left=old)
 
     # --- checks of transitions ----------------------------------------------------------------------------
 
@@ -402,7 +406,7 @@ class Node:
         elif state is not None:
             check_vote(fact, state, self._process.progress, self._report)
         what = f"{'pre-' if fact.pre_vote else ''}vote {'granted' if fact.granted else 'rejected'}"
-        self._tell(what, offset=fact.last_offset, candidate=fact.candidate.id)
+        self._tell(what, offset=fact.last_offset, vote=fact)
 
     def _voters(self, fact: VoterSetRead) -> None:
         process = self._process
@@ -440,7 +444,8 @@ class Node:
         what: str,
         state: LoggedState | None = None,
         offset: int | None = None,
-        candidate: int | None = None,
+        vote: VoteAnswer | None = None,
+        left: LoggedState | None = None,
     ) -> None:
         if self._listen is None:
             return
@@ -462,6 +467,7 @@ class Node:
                 voters=None if voters is None else tuple(sorted(voters, key=str)),
                 voters_offset=None if last is None else last.offset,
                 version=progress.versions[-1][1] if progress.versions else None,
-                candidate=candidate,
+                vote=vote,
+                left=left,
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from kraftcheck.evidence.history.facts import Key
+from kraftcheck.evidence.history.facts import Key, VoteAnswer
 from kraftcheck.evidence.logs.findings import Where
 from kraftcheck.evidence.logs.releases import Releases
 from kraftcheck.evidence.logs.states import LoggedState
@@ -26,7 +26,8 @@ class HistoryEntry:
     """Number of the process within the node's logs, from 1; 0 where the logs begin within a process."""
     what: str
     """start, transition, attempt, interrupted, high watermark, voters, version, truncation, snapshot, append,
-    vote granted, vote rejected, pre-vote granted, pre-vote rejected, end.
+    vote granted, vote rejected, pre-vote granted, pre-vote rejected, fatal, end; or why the next transition
+    happens, in the words of ``messages.toml``.
     """
     where: Where
     time: str
@@ -38,8 +39,10 @@ class HistoryEntry:
     voters: tuple[Key, ...] | None
     voters_offset: int | None
     version: int | None
-    candidate: int | None = None
-    """The candidate whose vote request was answered."""
+    vote: VoteAnswer | None = None
+    """The vote request that was answered."""
+    left: LoggedState | None = None
+    """The state that a transition left."""
 
 
 @dataclass(slots=True)

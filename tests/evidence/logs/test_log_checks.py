@@ -243,5 +243,5 @@ def test_votes_of_another_cluster_are_counted() -> None:
     messages += [first, first, first.replace("clusterId='c'", "clusterId='d'")]
     report, told = read(text_of(messages))
     assert report.findings.notes["other-cluster"] == 1
-    answers = [(entry.what, entry.candidate) for entry in told if entry.candidate is not None]
+    answers = [(entry.what, entry.vote.candidate.id) for entry in told if entry.vote is not None]
     assert answers == [("vote rejected", 2)] * 3

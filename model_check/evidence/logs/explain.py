@@ -1,0 +1,304 @@
+"""The history of a quorum by epochs: who asked for votes and what came of it, who led and until when.
+
+It follows the histories of the nodes, which come one node after the other, and needs the lines of INFO alone.
+Memory grows with the number of epochs and of voters, not with the lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kraftcheck.evidence.history.facts import VoteAnswer
+from kraftcheck.evidence.logs.findings import Where
+from kraftcheck.evidence.logs.messages import CAUSES
+from kraftcheck.evidence.logs.node_history import HistoryEntry
+from kraftcheck.evidence.logs.states import LoggedState
+
+_VOTES: Final = frozenset({"vote granted", "vote rejected", "pre-vote granted", "pre-vote rejected"})
+#: By the role of a voter the rule by which it rejects a vote, where its vote and its leader do not decide.
+_REJECTS: Final = {"Leader": "VOTE-12", "Candidate": "VOTE-11", "Resigned": "VOTE-14"}
+
+
+class Line(NamedTuple):
+    """A sentence of the story of an epoch: when it begins, where that stands, and the rules behind it."""
+
+    time: str
+    node: int
+    text: str
+    where: Where
+    rules: tuple[str, ...] = ()
+
+
+class Reason(NamedTuple):
+    """Why a voter rejected. ``by_log``: its log is newer, or may be."""
+
+    text: str
+    rule: str
+    by_log: bool = False
+
+
+@dataclass
+class Answers:
+    """How one voter answered the requests of one node in one epoch."""
+
+    granted: int = 0
+    rejected: dict[Reason, list[VoteAnswer]] = field(default_factory=dict)
+    first: Where | None = None
+
+
+@dataclass
+class Attempts:
+    """The elections, or the pre-votes, of one node in one epoch. ``causes``: why they began; ``ends``: what
+    came of them; ``granted``: the most voters that granted one of them, where the log shows it;
+    ``electorate``: the voters.
+    """
+
+    node: int
+    pre_vote: bool
+    time: str
+    where: Where
+    last: str = ""
+    count: int = 0
+    electorate: frozenset[int] | None = None
+    granted: frozenset[int] | None = None
+    causes: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    won: bool = False
+
+
+@dataclass
+class Leadership:
+    """A node that led an epoch. ``ended``, ``end``: until when, and why; ``committed``: its high watermark
+    became known.
+    """
+
+    node: int
+    time: str
+    where: Where
+    end: str = "leads still where its log ends"
+    ended: str = ""
+    committed: bool = False
+
+
+@dataclass
+class Epoch:
+    """All that is known of one epoch. ``answers``: by pre-vote or vote, candidate and voter."""
+
+    attempts: dict[tuple[int, bool], Attempts] = field(default_factory=dict)
+    leaderships: list[Leadership] = field(default_factory=list)
+    answers: dict[tuple[bool, int, int], Answers] = field(default_factory=lambda: defaultdict(Answers))
+    ends: list[Line] = field(default_factory=list)
+
+
+@dataclass
+class _Node:
+    state: LoggedState | None = None
+    cause: str = ""
+    voters: frozenset[int] | None = None
+    leads: Leadership | None = None
+    attempt: Attempts | None = None
+
+
+class Story:
+    """Takes the entries of all nodes; :meth:`epochs` is the story."""
+
+    def __init__(self) -> None:
+        self._epochs: dict[int, Epoch] = defaultdict(Epoch)
+        self._nodes: dict[int, _Node] = defaultdict(_Node)
+
+    def add(self, entry: HistoryEntry) -> None:
+        """Take the next entry of its node."""
+        node = self._nodes[entry.node]
+        if entry.voters is not None:
+            node.voters = frozenset(each.id for each in entry.voters)
+        if entry.vote is not None and entry.what in _VOTES:
+            self._answered(entry, entry.vote)
+        elif entry.what in CAUSES:
+            node.cause = entry.what
+        elif entry.what in ("start", "transition"):
+            self._moved(node, entry)
+        elif entry.what in ("end", "fatal"):
+            how = "shuts down" if entry.what == "end" else "exits with a fatal error"
+            self._leaves(node, entry, f"{how}")
+            node.state = None
+            if entry.state is not None:
+                self._epochs[entry.state.epoch].ends.append(Line(entry.time, entry.node, how, entry.where))
+        elif entry.what == "high watermark" and node.leads is not None:
+            node.leads.committed = True
+
+    def _moved(self, node: _Node, entry: HistoryEntry) -> None:
+        new, cause = entry.state, node.cause
+        assert new is not None
+        if entry.what == "start":
+            self._leaves(node, entry, "its process ends, and starts again")
+        elif node.state is not None:
+            self._leaves(node, entry, _because(node.state, new, cause))
+        node.cause = "" if entry.what == "start" else cause
+        if new.role in ("Prospective", "Candidate"):
+            self._asks(node, new, entry)
+        elif new.role == "Leader":
+            node.leads = Leadership(entry.node, entry.time, entry.where)
+            self._epochs[new.epoch].leaderships.append(node.leads)
+        node.state, node.cause = new, ""
+
+    def _leaves(self, node: _Node, entry: HistoryEntry, why: str) -> None:
+        """The state of ``node`` ends."""
+        if node.leads is not None:
+            node.leads.end, node.leads.ended = why, entry.time
+        if node.attempt is not None:
+            node.attempt.last = entry.time
+            if entry.what == "transition" and entry.state is not None and _wins(node.attempt, entry.state):
+                node.attempt.won = True
+            else:
+                node.attempt.ends[why] += 1
+            shown = None if entry.left is None else entry.left.granted
+            if shown is not None and len(shown) >= len(node.attempt.granted or ()):
+                node.attempt.granted = shown
+        node.leads = node.attempt = None
+
+    def _asks(self, node: _Node, new: LoggedState, entry: HistoryEntry) -> None:
+        pre_vote = new.role == "Prospective"
+        attempts = self._epochs[new.epoch].attempts
+        found = attempts.get((entry.node, pre_vote))
+        if found is None:
+            found = Attempts(entry.node, pre_vote, entry.time, entry.where)
+            attempts[entry.node, pre_vote] = found
+        found.count, found.last = found.count + 1, entry.time
+        found.electorate = new.electorate or node.voters
+        if node.cause:
+            found.causes[node.cause] += 1
+        node.attempt = found
+
+    def _answered(self, entry: HistoryEntry, vote: VoteAnswer) -> None:
+        answers = self._epochs[vote.epoch].answers[vote.pre_vote, vote.candidate.id, entry.node]
+        answers.first = answers.first or entry.where
+        if vote.granted:
+            answers.granted += 1
+        else:
+            answers.rejected.setdefault(_rejection(vote, entry), []).append(vote)
+
+    # -- telling --------------------------------------------------------------------------------------
+
+    def epochs(self) -> Iterator[tuple[int, list[Line]]]:
+        """The epochs in order, each with its lines by time."""
+        for number in sorted(self._epochs):
+            epoch = self._epochs[number]
+            lines = [*epoch.ends]
+            for attempts in epoch.attempts.values():
+                lines += self._asked(epoch, attempts)
+            lines += map(_led, epoch.leaderships)
+            yield number, sorted(lines, key=lambda line: line.time)
+
+    def leaderships(self) -> Iterator[tuple[int, Leadership]]:
+        """Who led which epoch."""
+        for number, epoch in sorted(self._epochs.items()):
+            yield from ((number, each) for each in epoch.leaderships)
+
+    def _asked(self, epoch: Epoch, attempts: Attempts) -> Iterator[Line]:
+        what = "asks for pre-votes" if attempts.pre_vote else "becomes candidate"
+        cause = attempts.causes.most_common(1)
+        times = f"{_often(attempts.count)} until {_clock(attempts.last)}" if attempts.count > 1 else ""
+        because = f", as {cause[0][0]}" if cause else ""
+        yield Line(attempts.time, attempts.node, f"{what}{times}{because}", attempts.where)
+        granted, answering = {attempts.node}, {attempts.node}
+        for (pre_vote, candidate, voter), answers in sorted(epoch.answers.items()):
+            if (pre_vote, candidate) != (attempts.pre_vote, attempts.node) or answers.first is None:
+                continue
+            answering.add(voter)
+            if answers.granted:
+                granted.add(voter)
+            for reason, votes in answers.rejected.items():
+                text = f"is rejected by node {voter}{_often(len(votes))}: {reason.text}{_log(reason, votes)}"
+                rules = (reason.rule,) if reason.rule else ()
+                yield Line(attempts.time, attempts.node, text, answers.first, rules)
+        yield _outcome(attempts, attempts.granted or frozenset(granted), answering)
+
+
+def _outcome(attempts: Attempts, granted: frozenset[int], answering: set[int]) -> Line:
+    """What came of it; ``answering``: the voters in whose logs an answer stands."""
+    votes = f"granted by {_ids(granted)}"
+    silent = frozenset[int]()
+    if attempts.electorate:
+        count = len(attempts.electorate)
+        votes += f", of voters {_ids(attempts.electorate)} ({count // 2 + 1} needed)"
+        silent = attempts.electorate - answering - granted
+    ends = [end for end, _ in attempts.ends.most_common(2)]
+    result = "wins" if attempts.won else "fails" if ends else "waits where its log ends"
+    text = f"{result}: {votes}"
+    if not attempts.won:
+        text += f"; no answer of {_ids(silent)}" if silent else ""
+        text += "".join(f"; {end}" for end in ends)
+    return Line(attempts.last or attempts.time, attempts.node, text, attempts.where)
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(ids)))
+
+
+def _wins(attempts: Attempts, new: LoggedState) -> bool:
+    return new.role == ("Candidate" if attempts.pre_vote else "Leader")
+
+
+def _because(old: LoggedState, new: LoggedState, cause: str) -> str:
+    """Why a replica left a state, for the next one."""
+    if new.epoch > old.epoch and new.role != "Candidate":
+        leader = f" and its leader {new.leader}" if isinstance(new.leader, int) else ""
+        return f"learns of epoch {new.epoch}{leader}"
+    if new.role == "Resigned":
+        return f"resigns, as {cause}" if cause else "resigns"
+    if new.role == "Follower" and isinstance(new.leader, int):
+        return f"learns of leader {new.leader}"
+    return cause or f"becomes {new.role}"
+
+
+def _led(leadership: Leadership) -> Line:
+    stalled = "" if leadership.committed else "; commits nothing that the logs show"
+    until = (
+        f" until {_clock(leadership.ended)}: {leadership.end}" if leadership.ended else f"; {leadership.end}"
+    )
+    return Line(leadership.time, leadership.node, f"leads{until}{stalled}", leadership.where)
+
+
+def _often(count: int) -> str:
+    return f" {count} times" if count > 1 else ""
+
+
+def _clock(time: str) -> str:
+    """A time without its date."""
+    return time.rpartition(" ")[2]
+
+
+def _log(reason: Reason, votes: list[VoteAnswer]) -> str:
+    """The candidate's log in the last of the ``votes``, where that matters."""
+    if not reason.by_log:
+        return ""
+    last = votes[-1]
+    return f" (the candidate's log ends at offset {last.last_offset:,} in epoch {last.last_epoch})"
+
+
+def _rejection(vote: VoteAnswer, entry: HistoryEntry) -> Reason:
+    """Why a voter rejected, and by which rule, as far as its lines show it."""
+    state = entry.state
+    if state is None:
+        return Reason("its state is not in the logs", "")
+    leader = state.leader if isinstance(state.leader, int) else None
+    voted = getattr(state.voted, "id", None)
+    if vote.pre_vote:
+        if state.role == "Leader":
+            return Reason("it leads this epoch", "PREVOTE-10")
+        if state.role == "Follower":
+            text = f"it has fetched from leader {leader}, or its log is newer"
+            return Reason(text, "PREVOTE-12", by_log=True)
+        return Reason("its log is newer", "PREVOTE-11", by_log=True)
+    if state.role == "Follower":
+        return Reason(f"it follows leader {leader}", "VOTE-13")
+    if state.role in _REJECTS:
+        return Reason(f"it is {state.role} itself", _REJECTS[state.role])
+    if leader is not None:
+        return Reason(f"it knows leader {leader}", "VOTE-9")
+    if voted is not None and voted != vote.candidate.id:
+        return Reason(f"it has voted for {voted}", "VOTE-8")
+    return Reason("its log is newer", "VOTE-10", by_log=True)

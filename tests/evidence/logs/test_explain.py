@@ -1,0 +1,162 @@
+"""``kraftcheck logs --explain``: the story of each epoch."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kraftcheck.cli.main import main
+from kraftcheck.evidence.logs.explain import Story
+from kraftcheck.evidence.logs.findings import Problem, Where
+from kraftcheck.evidence.logs.signatures import likenesses, signatures
+from tests.evidence.logs.log_lines import change, read, state, text_of
+from tests.house.sources import ROOT
+
+UNATTACHED = state("Unattached", 0)
+FOLLOWER = state("Follower", 1, leader=2)
+REQUEST = (
+    "Vote request VoteRequestData(clusterId='c', voterId={voter}, topics=[TopicData(topicName='t', "
+    "partitions=[PartitionData(partitionIndex=0, replicaEpoch={epoch}, replicaId={candidate}, "
+    "replicaDirectoryId=AAAAAAAAAAAAAAAAAAAAAQ, voterDirectoryId=AAAAAAAAAAAAAAAAAAAAAg, lastOffsetEpoch=1, "
+    "lastOffset=7, preVote={pre_vote})])]) with epoch {epoch} is {answer}"
+)
+
+
+def request(epoch: int, candidate: int, answer: str, *, pre_vote: bool = False, voter: int = 2) -> str:
+    return REQUEST.format(
+        epoch=epoch, candidate=candidate, answer=answer, pre_vote=str(pre_vote).lower(), voter=voter
+    )
+
+
+def story(*texts: bytes) -> dict[int, list[str]]:
+    """The sentences of each epoch, with the node and the rules."""
+    told = Story()
+    for entry in read(*texts)[1]:
+        told.add(entry)
+    return {
+        epoch: [f"{line.node} {line.text}{' '.join(['', *line.rules])}" for line in lines]
+        for epoch, lines in told.epochs()
+    }
+
+
+def one(sentences: list[str], word: str) -> str:
+    (found,) = (each for each in sentences if word in each)
+    return found
+
+
+def elected() -> bytes:
+    """Node 1 is elected in epoch 1, and steps down in epoch 2."""
+    prospective = state("Prospective", 0, granted=frozenset({1, 2}))
+    candidate = state("Candidate", 1, voted=1, granted=frozenset({1, 2}))
+    states = [UNATTACHED, prospective, candidate, state("Leader", 1), state("Unattached", 2)]
+    lines = [*change(UNATTACHED, None), "Transitioning to Prospective state due to fetch timeout"]
+    for old, new in pairwise(states):
+        lines += change(new, old)
+    return text_of(lines)
+
+
+def test_an_election_and_what_ended_it() -> None:
+    found = story(
+        elected(), text_of([*change(UNATTACHED, None), request(0, 1, "granted", pre_vote=True)], node=2)
+    )
+    assert one(found[0], "asks") == "1 asks for pre-votes, as its fetch timeout expires"
+    assert one(found[0], "wins").startswith("1 wins: granted by ")
+    assert one(found[1], "leads").startswith("1 leads until ")
+    assert one(found[1], "leads").endswith(": learns of epoch 2; commits nothing that the logs show")
+
+
+@pytest.mark.parametrize(
+    ("role", "pre_vote", "reason", "rule"),
+    [
+        (state("Leader", 1, node=2), True, "it leads this epoch", "PREVOTE-10"),
+        (state("Follower", 1, node=2, leader=3), True, "it has fetched from leader 3", "PREVOTE-12"),
+        (state("Unattached", 1, node=2), True, "its log is newer", "PREVOTE-11"),
+        (state("Leader", 1, node=2), False, "it is Leader itself", "VOTE-12"),
+        (state("Candidate", 1, node=2, voted=2), False, "it is Candidate itself", "VOTE-11"),
+        (state("Follower", 1, node=2, leader=3), False, "it follows leader 3", "VOTE-13"),
+        (state("Unattached", 1, node=2, voted=3), False, "it has voted for 3", "VOTE-8"),
+        (state("Unattached", 1, node=2, leader=3), False, "it knows leader 3", "VOTE-9"),
+        (
+            state("Unattached", 1, node=2),
+            False,
+            "its log is newer (the candidate's log ends at offset 7",
+            "VOTE-10",
+        ),
+    ],
+)
+def test_why_a_voter_rejects(role: object, pre_vote: bool, reason: str, rule: str) -> None:
+    asks = state("Prospective", 1) if pre_vote else state("Candidate", 1, voted=1)
+    start = state("Unattached", 1)
+    candidate = text_of(change(start, None) + change(asks, start) + change(state("Unattached", 2), asks))
+    start = state("Unattached", 1, node=2)
+    voter = text_of(
+        change(start, None)
+        + (change(role, start) if role != start else [])  # type: ignore[arg-type]
+        + [request(1, 1, "rejected", pre_vote=pre_vote)],
+        node=2,
+    )
+    said = story(candidate, voter)[1]
+    found = one(said, "is rejected by node 2")
+    assert reason in found and found.endswith(f" {rule}")
+    fails = one(said, "fails")
+    assert "no answer of 3" in fails and "learns of epoch 2" in fails
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("Received user request to resign from the current epoch 1", "resigns, as it is asked to resign"),
+        (
+            "Did not receive fetch request from the majority of the voters within 3000ms. Current "
+            "fetched voters are [], and voters are []",
+            "resigns, as no majority fetches in time",
+        ),
+        (
+            "Leader is not in the committed voter set x resign from epoch 1",
+            "resigns, as its removal is committed",
+        ),
+    ],
+)
+def test_why_a_leader_resigns(message: str, why: str) -> None:
+    candidate, leader = state("Candidate", 1, voted=1), state("Leader", 1)
+    start = state("Unattached", 0)
+    lines = change(start, None) + change(candidate, start) + change(leader, candidate) + [message]
+    said = story(text_of(lines + change(state("Resigned", 1), leader)))
+    assert why in one(said[1], "leads")
+    said = story(text_of(lines[:-1] + change(start, None)))
+    assert "its process ends, and starts again" in one(said[1], "leads")
+
+
+def problem(check: str, found: str) -> Problem:
+    return Problem(check, 1, Where("f", 1), "", "", found, None, ())
+
+
+def test_what_a_problem_looks_like() -> None:
+    text = (
+        "IllegalStateException: Expected to be Follower, but the current state is UnattachedState(voters=[])"
+    )
+    (found,) = likenesses([problem("NoFatal", "else"), problem("NoFatal", text), problem("NoFatal", text)])
+    assert found.signature.findings == ("observer-without-voter-set",)
+    for each in signatures():
+        assert all((ROOT / "docs" / "findings" / f"{name}.md").is_file() for name in each.findings)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    (tmp_path / "1.log").write_bytes(elected())
+    return tmp_path
+
+
+def test_the_command(logs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["logs", "--explain", str(logs)]) == 0
+    out = capsys.readouterr().out
+    assert "epoch 1\n" in out and "node 1 leads until" in out and "no problem: 1 node" in out
+    assert main(["logs", "--markdown", str(logs)]) == 0
+    assert "### Epoch 1\n\n| Time | What | Where |" in capsys.readouterr().out
+    assert main(["logs", "--explain", "--json", str(logs)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [each["epoch"] for each in data["epochs"]] == [0, 1] and data["looksLike"] == []
