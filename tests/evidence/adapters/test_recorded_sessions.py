@@ -19,16 +19,6 @@ from tests.evidence.adapters.in_process import InProcess, install, write_sequenc
 
 SESSIONS = Path(__file__).with_name("sessions")
 
-#: The sequences of each recorded session in which the reference differs, with the reason. A sequence that no
-#: longer differs leaves the list.
-REMAINING: dict[str, dict[str, tuple[str, ...]]] = {
-    "kafka-3.9": {
-        "the adapter's log asks for the boundary of a batch, as 4.0 and later do": (
-            "script create a snapshot: within a batch",
-        ),
-    },
-}
-
 Record = Callable[..., Path]
 
 
@@ -158,6 +148,5 @@ def test_the_reference_does_as_the_implementation_did(name: str) -> None:
     path = SESSIONS / f"{name}.jsonl.gz"
     assert path.stat().st_size < 2**20
     report = hold(path, lambda words: None)
-    expected = {each for sequences in REMAINING.get(name, {}).values() for each in sequences}
-    assert {driven.sequence.name for driven in report.failed} == expected
+    assert [driven.sequence.name for driven in report.failed] == []
     assert report.compared > 3_000
