@@ -154,9 +154,10 @@ def collect_graph(
     that of representatives.
 
     Steps that the constraints prune are not edges (``exploration.constrained`` counts them), nor are
-    violating steps; states that break an invariant have no successors. Raises IncompleteGraphError where a
-    limit of ``limits`` is reached. ``progress``: is called with the state of the search; ``watch``: see
-    :class:`Graph`.
+    violating steps; states that break an invariant have no successors. With ``limits.max_depth`` it is the
+    graph of the levels up to that one, whose states have no successors. Raises IncompleteGraphError where
+    another limit of ``limits`` is reached. ``progress``: is called with the state of the search; ``watch``:
+    see :class:`Graph`.
     """
     tables, collector = Tables(system), Collector()
     if not tables.symmetry.trivial:
@@ -167,8 +168,9 @@ def collect_graph(
         on_candidates=collector.on_candidates, on_states=collector.on_states, tables=tables,
         representatives=others,
     )  # fmt: skip
-    if exploration.limit is not None:
-        raise IncompleteGraphError(_TOO_LARGE[exploration.limit].format(limits), exploration.limit)
+    if exploration.limit not in (None, "max_depth"):
+        problem = _TOO_LARGE[exploration.limit].format(limits)
+        raise IncompleteGraphError(problem, exploration.limit, exploration.levels)
     watch("building the graph")
     rows, fps = np.concatenate(collector.rows), np.concatenate(collector.fps)
     columns = rows[:, : system.components + 1]

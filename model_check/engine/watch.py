@@ -50,12 +50,14 @@ def resident_bytes() -> int:
 
 class IncompleteGraphError(Exception):
     """The reachable graph exceeds a limit: states, memory or time, as ``limit`` names it in the words of
-    :class:`~kraftcheck.engine.system.Exploration`.
+    :class:`~kraftcheck.engine.system.Exploration`. ``levels``: the new states of each level, the last of
+    which is incomplete; empty where that is not known.
     """
 
-    def __init__(self, problem: str, limit: str) -> None:
+    def __init__(self, problem: str, limit: str, levels: tuple[int, ...] = ()) -> None:
         super().__init__(problem)
         self.limit = limit
+        self.levels = levels
 
 
 class Watch:

@@ -43,6 +43,7 @@ class Cause:
 class Growth:
     """``levels``: new states by the number of steps to them; ``budgets`` and ``actions``, those that make the
     most states first; ``bounds``: the same of the bounds that were lowered, each in an exploration.
+    ``complete``: whether these are all states, and not those of the first levels alone.
     """
 
     states: int
@@ -50,6 +51,7 @@ class Growth:
     budgets: tuple[Cause, ...]
     actions: tuple[Cause, ...]
     bounds: tuple[Cause, ...] = ()
+    complete: bool = True
 
     def as_data(self) -> dict[str, Any]:
         """The same for machines."""
@@ -60,7 +62,8 @@ def growth_of(states: States, paths: Paths | None = None) -> Growth:
     """What makes the states of a graph, without its bounds, which take an exploration each."""
     depths = (paths or Paths(states)).depths
     levels = tuple(np.bincount(depths, minlength=1).tolist())
-    return Growth(states.graph.size, levels, _budgets(states), _actions(states))
+    whole = states.graph.exploration is None or states.graph.exploration.limit is None
+    return Growth(states.graph.size, levels, _budgets(states), _actions(states), complete=whole)
 
 
 def _budgets(states: States) -> tuple[Cause, ...]:
@@ -102,7 +105,7 @@ def _kind(action: Any) -> str:
 
 def bounds_of(chosen: Scenario, limits: Limits) -> Iterator[Cause]:
     """The states with each bound of ``chosen`` less by one, each counted by an exploration within
-    ``limits``. A bound that cannot be less is left out.
+    ``limits``: with ``max_depth``, those of the levels up to it. A bound that cannot be less is left out.
     """
     for name, value, less, candidate in lowered_bounds(chosen):
         try:
@@ -110,7 +113,8 @@ def bounds_of(chosen: Scenario, limits: Limits) -> Iterator[Cause]:
         except InputError:
             continue
         found = explore(cast(System, Witnessing(system)), limits=limits, keep_going=True)
-        yield Cause(name, value, less, None if found.limit else found.distinct)
+        counted = found.limit in (None, "max_depth")
+        yield Cause(name, value, less, found.distinct if counted else None)
 
 
 def most_first(found: Iterable[Cause]) -> tuple[Cause, ...]:
@@ -120,7 +124,10 @@ def most_first(found: Iterable[Cause]) -> tuple[Cause, ...]:
 
 def in_words(growth: Growth, scenario: str) -> Iterator[str]:
     """The growth as lines of text."""
-    yield f"{scenario}: {growth.states:,} states"
+    yield f"{scenario}: {growth.states:,} states" + ("" if growth.complete else " so far; there are more")
+    if not growth.complete:
+        last = len(growth.levels) - 1
+        yield f"All counts are of the states up to level {last}, those that fit into --max-states."
     yield ""
     yield "New states by level (steps from the beginning)"
     most = max(growth.levels)

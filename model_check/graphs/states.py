@@ -39,10 +39,13 @@ class States:
         return projection.label(self.system, self.graph.state(number))
 
 
-def collect_states(system: ModelSystem, max_states: int, threads: int = 1) -> States:
-    """The reachable graph of ``system``. Raises IncompleteGraphError."""
+def collect_states(
+    system: ModelSystem, max_states: int, threads: int = 1, *, max_depth: int | None = None
+) -> States:
+    """The reachable graph of ``system``, with ``max_depth`` up to that level. Raises IncompleteGraphError."""
     witnessing = Witnessing(system)
-    graph = collect_graph(cast(System, witnessing), threads=threads, limits=Limits(max_states))
+    limits = Limits(max_states, max_depth=max_depth)
+    graph = collect_graph(cast(System, witnessing), threads=threads, limits=limits)
     # Nothing goes on from a state that violates something, so that only dead ends are looked at.
     ends = np.setdiff1d(np.arange(graph.size), graph.sources).tolist()
     judged = {number: violated_in(witnessing, graph.state(number)) for number in ends}

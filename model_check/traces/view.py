@@ -85,8 +85,10 @@ _CRASHES = re.compile(r"crashes\b|loses power\b")
 CYCLE = "From here on the steps repeat for ever:"
 
 
-def view_of(trace: Trace, *, verbose: bool = False) -> View:
-    """The view of ``trace``; ``verbose``: with all events, effects and fields."""
+def view_of(trace: Trace, *, verbose: bool = False, after: int = 0) -> View:
+    """The view of ``trace``; ``verbose``: with all events, effects and fields; with the steps ``after`` that
+    one alone.
+    """
     words = kind_of(trace.scenario).words
     violated, statement = _statement(trace)
     budgets = (trace.budgets, *(step.budgets for step in trace.steps))
@@ -100,7 +102,7 @@ def view_of(trace: Trace, *, verbose: bool = False) -> View:
         ),
         steps=tuple(
             step_view(trace, step, before, verbose=verbose)
-            for step, before in zip(trace.steps, budgets, strict=False)
+            for step, before in zip(trace.steps[after:], budgets[after:], strict=False)
         ),
         violated=violated,
         statement=statement,

@@ -55,6 +55,10 @@ def test_a_path_and_its_end() -> None:
     whole, end = said(get("/walk", path="0,0")), said(get("/here", path="0,0"))
     assert whole["here"] == end and end["path"] == [0, 0]
     assert len(whole["document"]["steps"]) == 2
+    later = said(get("/walk", path="0,0", known="1"))
+    assert later["known"] == 1 and later["document"]["steps"] == whole["document"]["steps"][1:]
+    assert later["document"]["arrows"] == whole["document"]["arrows"] and later["here"] == end
+    assert said(get("/walk", path="0,0", known="9"))["document"]["steps"] == []
     assert said(get("/here", path="none")) == said(get("/here"))
     assert said(get("/preview", path="0", option="0"))["step"]["rules"]
     assert said(get("/save", path="0", **{"as": "trace"}))["name"] == "three-voters-crash.json"
@@ -207,7 +211,8 @@ def test_requests_out_of_bounds(server: Server, text: bytes, status: int) -> Non
 
 
 def test_connections_that_say_nothing_do_not_stop_others(server: Server) -> None:
-    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=5) for _ in range(10)]
+    many = 2 * servers.MAX_CONNECTIONS
+    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=5) for _ in range(many)]
     assert b" 421 " in raw(server, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     for each in idle:
         each.close()

@@ -83,6 +83,25 @@ def test_words_say_what_to_cut_first(capsys: Any) -> None:
     assert main(["graph", "single-voter", "--growth", "--format", "svg"]) == 2
 
 
+def test_a_space_that_does_not_fit_shows_its_first_levels(capsys: Any) -> None:
+    words = ["graph", "single-voter", "--growth", "--max-states", "60"]
+    assert main([*words, "--format", "json"]) == 3
+    data = json.loads(capsys.readouterr().out)
+    chosen, whole = collected("single-voter")
+    levels = growth_of(whole).levels
+    assert data["complete"] is False and growth_of(whole).complete
+    assert data["levels"] == [*levels[: len(data["levels"])]] and sum(data["levels"]) == data["states"] <= 60
+    assert data["states"] + levels[len(data["levels"])] > 60
+    lower = kind_of(chosen).build(chosen.model_copy(
+        update={"budgets": chosen.budgets.model_copy(update={"timers": chosen.budgets.timers - 1})}  # type: ignore[attr-defined]
+    ))  # fmt: skip
+    explored = explore(
+        cast(System, Witnessing(lower)), limits=Limits(max_depth=len(data["levels"]) - 1), keep_going=True
+    )
+    counted = {each["name"]: each["without"] for each in data["budgets"]}
+    assert counted["budgets.timers"] == explored.distinct
+
+
 def test_what_cannot_be_counted_is_said() -> None:
     _, states = collected("single-voter")
     growth = growth_of(states)

@@ -27,6 +27,7 @@ from kraftcheck.support.outputs import versioned
 from kraftcheck.support.printable import json_text, printable
 from kraftcheck.support.streams import status
 from kraftcheck.systems import scenario
+from kraftcheck.systems.kind import ModelSystem
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario
 
@@ -48,7 +49,9 @@ States are named by conditions (--from, --to, --shared):
 
 --growth counts the states with each budget less by one, those that need an
 action, and those of each level. A bound less by one is an exploration of its
-own, of at most --max-states. Only text, json and --format html have it.
+own, of at most --max-states. Only text, json and --format html have it. Where
+there are more states than --max-states, text and json count those of the levels
+that fit, say so, and the exit status is 3.
 """
 
 
@@ -108,9 +111,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         states = collect_states(system, arguments.max_states)
     except IncompleteGraphError as error:
+        if arguments.growth and arguments.format != HTML and len(error.levels) > 2:
+            return _grown_so_far(system, chosen, len(error.levels) - 2, arguments)
         print(
             f"kraftcheck: {chosen.name}: {error}, so there is no graph; lower the scenario's bounds or raise "
-            "--max-states.",
+            "--max-states; --growth shows what to lower.",
             file=sys.stderr,
         )
         return EXIT_UNDETERMINED
@@ -121,8 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return EXIT_EXPECTED
     if grown is not None:
-        data = {"question": "growth", "scenario": chosen.name, "found": True} | grown.as_data()
-        _answer(data, growth_in_words(grown, chosen.name), arguments)
+        _answer_growth(grown, chosen, arguments)
         return EXIT_EXPECTED
     if not asks:
         return _export(states, projection, shown, arguments)
@@ -137,15 +141,32 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_EXPECTED if data["found"] else EXIT_DIFFERS
 
 
-def _grown(states: States, chosen: Scenario, arguments: argparse.Namespace) -> Growth:
-    """What makes the states; with ``--growth`` also the lowered bounds, each an exploration."""
+def _grown_so_far(system: ModelSystem, chosen: Scenario, depth: int, arguments: argparse.Namespace) -> int:
+    """Answer what makes the states up to the level ``depth``, the last that fits."""
+    states = collect_states(system, arguments.max_states, max_depth=depth)
+    _answer_growth(_grown(states, chosen, arguments, depth), chosen, arguments)
+    return EXIT_UNDETERMINED
+
+
+def _answer_growth(grown: Growth, chosen: Scenario, arguments: argparse.Namespace) -> None:
+    data = {"question": "growth", "scenario": chosen.name, "found": True} | grown.as_data()
+    _answer(data, growth_in_words(grown, chosen.name), arguments)
+
+
+def _grown(
+    states: States, chosen: Scenario, arguments: argparse.Namespace, depth: int | None = None
+) -> Growth:
+    """What makes the states, up to the level ``depth`` if there is one; with ``--growth`` also the lowered
+    bounds, each an exploration.
+    """
     found = growth_of(states)
     if not arguments.growth:
         return found
+    limits = Limits(max_states=arguments.max_states, max_depth=depth)
     with status(quiet=arguments.format == "json") as tell:
         bounds = []
         tell(f"{chosen.name}: bounds less by one …")
-        for cause in bounds_of(chosen, Limits(max_states=arguments.max_states)):
+        for cause in bounds_of(chosen, limits):
             tell(f"{chosen.name}: {cause.name} less by one done …")
             bounds.append(cause)
     return replace(found, bounds=most_first(bounds))

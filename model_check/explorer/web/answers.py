@@ -66,11 +66,16 @@ class Answers:
         return Response(200, "text/html; charset=utf-8", text.encode(), (self.guard.header,))
 
     def _walk(self, request: Request) -> Response:
-        """The whole path, and what there is at its end."""
-        path = _path(request.arguments)
+        """The path and what there is at its end; of the steps only those after the first ``known`` ones,
+        which the page has: a step costs little at the end of a long path.
+        """
+        path, known = _path(request.arguments), _number(request.arguments, "known", 0)
+        known = min(known, len(path))
         with self._one:
+            document = document_of(self.ground.trace(path), after=known)
             found = {
-                "document": data_of(document_of(self.ground.trace(path))),
+                "known": known,
+                "document": data_of(document),
                 "here": asdict(here(self.ground, path)),
             }
         return as_json(found)
@@ -82,11 +87,9 @@ class Answers:
 
     def _preview(self, request: Request) -> Response:
         path = _path(request.arguments)
-        option = _path({"path": request.arguments.get("option", "")})
-        if len(option) != 1:
-            raise InputError("option: give one number.")
+        option = _number(request.arguments, "option")
         with self._one:
-            return as_json(asdict(preview(self.ground, path, option[0])))
+            return as_json(asdict(preview(self.ground, path, option)))
 
     def _save(self, request: Request) -> Response:
         path, form = _path(request.arguments), request.arguments.get("as", "")
@@ -113,6 +116,16 @@ def _path(arguments: Mapping[str, str]) -> Path:
         return parse_path(arguments.get("path", ""))
     except ValueError as error:
         raise InputError(f"the path of this address: {error}.") from None
+
+
+def _number(arguments: Mapping[str, str], name: str, default: int | None = None) -> int:
+    """The number that the argument ``name`` is."""
+    if default is not None and name not in arguments:
+        return default
+    found = _path({"path": arguments.get(name, "")})
+    if len(found) != 1:
+        raise InputError(f"{name}: give one number.")
+    return found[0]
 
 
 def _body(request: Request) -> dict[str, str]:

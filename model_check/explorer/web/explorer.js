@@ -60,12 +60,21 @@ function hold(path, answer) {
   if (held.size > MOST_HELD) held.delete(held.keys().next().value);
 }
 
+// How many steps of the path that `text` says are those of the path shown.
+function inCommon(text) {
+  const options = text.split(",");
+  const differs = route.findIndex((option, at) => String(option) !== options[at]);
+  return differs < 0 ? route.length : differs;
+}
+
 // Goes to the path that `text` says. The page stays as it is where the reference does not take it.
 async function travel(text, step = null) {
   const number = ++asked;
   try {
-    const { document: next, here } = await ask(`/walk?${new URLSearchParams({ path: text })}`);
+    const { document: next, known, here } = await ask(`/walk?${new URLSearchParams({ path: text, known: inCommon(text) })}`);
     if (number !== asked) return;
+    next.steps = [...doc.steps.slice(0, known), ...next.steps];
+    next.rules = { ...doc.rules, ...next.rules };
     complain("");
     route = here.path;
     hold(route, here);

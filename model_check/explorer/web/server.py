@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -16,7 +17,7 @@ from kraftcheck.support.errors import InputError
 LOOPBACK = "127.0.0.1"
 #: The longest body of a request, in bytes; the line of a request is bounded by the library, at 65,536.
 MAX_BODY = 65_536
-#: How many connections are served at once; further ones wait.
+#: How many connections there are at once; for another one the one that has been silent for longest ends.
 MAX_CONNECTIONS = 32
 #: After so many seconds without a byte a connection is closed.
 SILENT_SECONDS = 20.0
@@ -42,6 +43,18 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1
     disable_nagle_algorithm = True
     server: Server
+
+    def handle_one_request(self) -> None:
+        self.server.waits(self.connection)
+        try:
+            super().handle_one_request()
+        finally:
+            self.server.works(self.connection)
+
+    def parse_request(self) -> bool:
+        """Called as soon as the first line of a request is there."""
+        self.server.works(self.connection)
+        return super().parse_request()
 
     def do_GET(self) -> None:
         self._respond(self._answer(b""))
@@ -97,6 +110,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._silent: dict[socket.socket, None] = {}  # Those that wait for a request, the longest first.
+        self._silent_lock = threading.Lock()
         try:
             super().__init__((LOOPBACK, port), _Handler)
         except OSError as error:
@@ -115,11 +130,34 @@ class Server(ThreadingHTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
 
+    def waits(self, connection: socket.socket) -> None:
+        """From now on ``connection`` is silent, until :meth:`works`."""
+        with self._silent_lock:
+            self._silent[connection] = None
+
+    def works(self, connection: socket.socket) -> None:
+        """A request has come, or the connection ends."""
+        with self._silent_lock:
+            self._silent.pop(connection, None)
+
+    def _end_silent(self) -> None:
+        """End the connection that has been silent for longest, if one is: a browser opens it anew."""
+        with self._silent_lock:
+            connection = next(iter(self._silent), None)
+            if connection is not None:
+                del self._silent[connection]
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        self._free.acquire()
+        if not self._free.acquire(blocking=False):
+            self._end_silent()
+            self._free.acquire()
+        self.waits(request)
         try:
             super().process_request(request, client_address)
         except BaseException:
+            self.works(request)
             self._free.release()
             raise
 

@@ -131,18 +131,22 @@ class Document:
     cycle: tuple[Reason, ...] = ()
 
 
-def document_of(trace: Trace, about: Iterable[str] = ()) -> Document:
-    """The document of ``trace``, with paragraphs ``about`` it after that of its scenario."""
-    view = view_of(trace)
+def document_of(trace: Trace, about: Iterable[str] = (), *, after: int = 0) -> Document:
+    """The document of ``trace``, with paragraphs ``about`` it after that of its scenario.
+
+    With the steps ``after`` that one alone, and their rules, for a reader that has those before.
+    """
+    view = view_of(trace, after=after)
     lanes = {place: index for index, place in enumerate(trace.replicas)}
-    steps = tuple(map(partial(_step, lanes), trace.steps, view.steps, _states(trace)))
+    states = islice(_states(trace), after, None)
+    steps = tuple(map(partial(_step, lanes), trace.steps[after:], view.steps, states))
     return Document(
         title=view.title,
         about=tuple(text for text in (_one_line(trace.scenario.about), *about) if text),
         verdict=view.violated,
         statement=view.statement,
         reasons=view.reasons,
-        cycle=tuple(_cycle(trace, steps)),
+        cycle=() if after else tuple(_cycle(trace, steps)),
         legend=view.legend,
         again=f"kraftcheck trace show {view.permalink}",
         lanes=tuple(

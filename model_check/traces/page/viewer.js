@@ -122,7 +122,7 @@ function layOut() {
   canvas.style.height = `${(last + 1) * ROW + 12}px`;
   names.replaceChildren();
   for (const lane of lanesShown) {
-    const name = put(names, "div", {}, put(null, "b", {}, doc.lanes[lane].name), put(null, "span", { class: "summary" }));
+    const name = put(names, "div", {}, put(null, "span", { class: "name" }, doc.lanes[lane].name), put(null, "span", { class: "summary" }));
     name.style.left = `${laneLeft(lane)}px`;
     name.style.width = `${laneWidth - 8}px`;
   }
