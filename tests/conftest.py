@@ -12,6 +12,5 @@ settings.register_profile("nightly", max_examples=500, deadline=None)
 
 def pytest_collection_finish() -> None:
     """Modules and tests live to the end: they are not searched for garbage again and again."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)

@@ -191,6 +191,7 @@ def small() -> Work:
     return check_refinement(find("parity-leader-removes-itself"))
 
 
+@pytest.mark.slow
 def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
     """Without the facts of one kind, the transitions that need them are outside the proof."""
     always, ever = on_all_paths(small.explored, small.judged, small.refinement.beginning.facts)
@@ -201,6 +202,7 @@ def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
     assert pass_over(small.explored, small.judged, always, everything).lacking > 0
 
 
+@pytest.mark.slow
 def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
     component, before = small.explored.tables.locals[0]
     step = small.translator.steps_of(PathStep("act", component, None, 0), before)[0]
@@ -216,6 +218,7 @@ def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
         assert any(each.startswith(f"the actions leave {name}") for each in problems)
 
 
+@pytest.mark.slow
 def test_facts_on_every_path_are_facts_on_the_shortest(small: Work) -> None:
     always, ever = on_all_paths(small.explored, small.judged, small.refinement.beginning.facts)
     assert not np.any(always & ~small.pasts) and not np.any(small.pasts & ~ever)
@@ -223,6 +226,7 @@ def test_facts_on_every_path_are_facts_on_the_shortest(small: Work) -> None:
     assert OUTSIDE not in small.refinement.beginning.facts
 
 
+@pytest.mark.slow
 def test_a_state_is_shown_with_its_past(small: Work) -> None:
     last = small.explored.states - 1
     lines = lines_of_state(small, last)

@@ -66,6 +66,7 @@ def test_every_function_of_the_reference_can_be_recorded() -> None:
     assert inside <= probed and len(inside) > 400
 
 
+@pytest.mark.slow
 def test_recordings_nest_and_put_everything_back() -> None:
     code = majority.__code__
     with recording() as outer:

@@ -121,6 +121,7 @@ def test_what_another_result_may_depend_on(tmp_path: Path) -> None:
     assert known.kept(scenario, engine) is None
 
 
+@pytest.mark.slow
 def test_what_no_result_depends_on(tmp_path: Path) -> None:
     known = explored(tmp_path / "ledger", NAME)
     text = (folder_of(REFERENCE) / "remove_voter.py").read_text(encoding="utf-8")

@@ -111,6 +111,7 @@ def test_every_question_reads_back() -> None:
             assert wire.decode_event(fields) == question.event
 
 
+@pytest.mark.slow
 def test_a_sequence_file_reads_back() -> None:
     for sequence in sequences()[::5]:
         again = files.decode(json.loads(files.dumps(sequence)), "file")

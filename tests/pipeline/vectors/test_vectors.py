@@ -65,6 +65,7 @@ def test_a_scenario_gives_steps_and_sequences_that_the_reference_repeats() -> No
         assert found["hash"] == form.digest(form.content(found)) == row["hash"]
 
 
+@pytest.mark.slow
 def test_all_is_more_than_the_smallest() -> None:
     (task,) = tasks.tasks([scenario.find("single-voter")], beyond=False)
     some = [row["tie"] for row in tasks.rows(task, 500, 1)]
@@ -108,6 +109,7 @@ def test_a_listener_receives_every_question() -> None:
     assert all(step(each.protocol, each.state, each.happened) == each.outcome for each in found)
 
 
+@pytest.mark.slow
 def test_an_outcome_is_told_in_words() -> None:
     found = next(each for each in situations.of_tables(KAFKA) if "VOTE-10" in each.outcome.rules)
     assert step(KAFKA, found.state, found.happened) == found.outcome
