@@ -67,6 +67,7 @@ def test_ten_million_transitions_are_of_the_proof() -> None:
     assert sum(each.transitions for each in found) > 10_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "outside", "broken"),
     [
@@ -74,11 +75,10 @@ def test_ten_million_transitions_are_of_the_proof() -> None:
         ("finding-single-voter-power-loss", {"unflushed-log-counted", "unflushed-log-shown"}, {"ToldIsKept"}),
         ("finding-removal-before-flush", {"unflushed-log-counted"}, {"ToldIsKept"}),
         ("parity-observer", {"broker-log-shown"}, {"ToldIsKept"}),
-        pytest.param(
+        (
             "finding-second-leader-of-epoch",
             {"candidate-under-leader", "unflushed-log-counted"},
             {"SingleLeaderPerEpoch"},
-            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -100,6 +100,7 @@ def test_states_that_are_given_have_a_past_in_which_every_conjunct_holds(name: s
     assert found.states == (find(name).expect.states or found.states)
 
 
+@pytest.mark.slow
 def test_a_given_state_that_no_past_explains_is_no_refinement() -> None:
     """Two replicas that say that different ones lead their epoch."""
     scenario = find("diverged-tail")

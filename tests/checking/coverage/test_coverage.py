@@ -110,6 +110,7 @@ def test_steps_that_are_never_taken_cover_nothing() -> None:
     assert (TRANSITION, "Start->Leader") not in result.covered.items
 
 
+@pytest.mark.slow
 def test_guards_are_decisions_of_the_reference() -> None:
     from kraftcheck import reference
 

@@ -169,6 +169,7 @@ def test_what_runs_while_the_reference_is_imported_counts_as_a_whole() -> None:
     assert set(done.stdout.split()) == ledger._WHOLE
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_meanwhile_is_not_what_was_explored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def test_what_a_task_leaves_out_is_never_chosen(
     assert choose(fewer, keep) == choose(candidates, keep)
 
 
+@pytest.mark.slow
 def test_a_scenario_gives_steps_and_sequences_that_the_reference_repeats() -> None:
     (task,) = tasks.tasks([scenario.find("ping-pong")], beyond=False)
     rows = [*tasks.rows(task, 500, 1)]
@@ -81,6 +82,7 @@ def test_the_protocol_of_a_vector_is_read_as_it_was_written() -> None:
     assert like_kafka == ["kafka", "kafka-4.2", "kafka-4.3", "kafka-4.4"]
 
 
+@pytest.mark.slow
 def test_malformed_input_meets_every_role_and_is_answered_with_errors() -> None:
     words = {word for each in situations.malformed(KAFKA) for word in outcomes(each.state, each.outcome)}
     for wanted in (
