@@ -202,13 +202,21 @@ def _environment() -> bytes:
     return found.digest()
 
 
+#: Where statements have statements in them.
+_WITHIN = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
 def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{each.name}" for each in node.names)
+        for name in _WITHIN:
+            waiting += getattr(node, name, ())
 
 
 class Ledger:

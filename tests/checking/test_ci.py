@@ -43,6 +43,7 @@ def test_junit() -> None:
     assert failure.get("message") == "bad violated DIFFERS" and "trace" in str(failure.text)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_any_text_is_xml(text: str) -> None:
     (case,) = ElementTree.fromstring(ci.junit([ci.Result("x", text, DIFFERS, text)])).iter("testcase")

@@ -24,6 +24,7 @@ from tests.engine.random_systems import RandomSystem, systems
 from tests.examples import examples
 
 
+@pytest.mark.slow
 @examples(20)
 @given(systems())
 def test_its_steps_are_those_of_the_system(system: RandomSystem) -> None:

@@ -180,6 +180,7 @@ def _run(folder: Path, content: bytes) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_recording_is_read_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"line 1: longer than 1,048,576 bytes"):
         recording.read(_run(tmp_path, b"\0" * 2**25))

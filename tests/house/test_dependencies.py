@@ -68,6 +68,7 @@ def test_the_engine_knows_no_protocol() -> None:
     assert not [each for each in importing("model_check/engine") if within(each[1], *foreign)]
 
 
+@pytest.mark.slow
 def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
     """The system is described by ``engine/system.py`` alone. Judging liveness needs a graph as well; the run
     that leads to a scenario's initial state needs the steps of a system, in which messages have an order.
@@ -85,6 +86,7 @@ def test_the_model_of_kraft_needs_only_the_engines_interface() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_no_module_imports_a_command() -> None:
     assert not [each for each in importing("model_check") if within(each[1], "kraftcheck.cli.commands")]
 
@@ -107,6 +109,7 @@ def test_no_mutant_lives_in_the_reference() -> None:
     assert names and not {(path, name) for path, name in names if "mutant" in name or "mutation" in name}
 
 
+@pytest.mark.slow
 def test_every_dependency_is_declared() -> None:
     """What ``model_check`` imports from others is named in pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -73,6 +73,7 @@ def test_a_short_message_stays_as_it_is() -> None:
     assert str(InputError(sentence)) == sentence
 
 
+@pytest.mark.slow
 def test_rich_writes_through_one_console() -> None:
     """A console of rich itself would write without that."""
     found = {

@@ -82,6 +82,7 @@ def test_looking_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "html"])
 def test_a_foreign_file_with_the_name_of_a_trace_is_not_replaced(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -111,6 +111,7 @@ def test_unknown_words_are_one_sentence(
     assert "\x1b" not in error
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_any_word_is_known_or_refused(word: str) -> None:
     try:
@@ -119,6 +120,7 @@ def test_any_word_is_known_or_refused(word: str) -> None:
         assert "\n" not in str(error)
 
 
+@pytest.mark.slow
 def test_a_diff_names_what_it_removes_and_adds() -> None:
     after, text = edited(GUARD, "")
     target, other = targets.of_changes(parse(text, "a test"), after, "a test")
@@ -132,6 +134,7 @@ def test_a_diff_names_what_it_removes_and_adds() -> None:
     assert target.functions == {"vote.would_grant_vote"} and target.rules == {"VOTE-1"}
 
 
+@pytest.mark.slow
 def test_a_diff_of_checks_and_other_files() -> None:
     lines = "@@ -1 +1 @@\n-a\n+b\n"
     files = ("model_check/scenarios/replication/divergence.toml", "tests/reference/test_vote.py", "README.md")
@@ -176,6 +179,7 @@ def test_code_outside_functions_concerns_what_runs_its_module() -> None:
     } <= users
 
 
+@pytest.mark.slow
 def test_the_answer_in_words_and_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["impact", "VOTE-9"]) == 0
     out = capsys.readouterr().out

@@ -51,6 +51,7 @@ def test_parts_of_a_name_mean_all_that_has_them(
     assert works <= names
 
 
+@pytest.mark.slow
 def test_where_nothing_changes_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "fixed-voters:flush:VotedOncePerEpoch"]) == 0
     assert capsys.readouterr().out.startswith("0 of 0 proved in 0.0 s; 1 more need no proof")

@@ -26,6 +26,7 @@ def test_a_line_a_scenario_and_what_is_outside(capsys: pytest.CaptureFixture[str
     )
 
 
+@pytest.mark.slow
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--refinement", "--json", "parity-remove-voters"]) == 0
     (found,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -67,6 +67,7 @@ def test_ten_million_transitions_are_of_the_proof() -> None:
     assert sum(each.transitions for each in found) > 10_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "outside", "broken"),
     [
@@ -74,11 +75,10 @@ def test_ten_million_transitions_are_of_the_proof() -> None:
         ("finding-single-voter-power-loss", {"unflushed-log-counted", "unflushed-log-shown"}, {"ToldIsKept"}),
         ("finding-removal-before-flush", {"unflushed-log-counted"}, {"ToldIsKept"}),
         ("parity-observer", {"broker-log-shown"}, {"ToldIsKept"}),
-        pytest.param(
+        (
             "finding-second-leader-of-epoch",
             {"candidate-under-leader", "unflushed-log-counted"},
             {"SingleLeaderPerEpoch"},
-            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -100,6 +100,7 @@ def test_states_that_are_given_have_a_past_in_which_every_conjunct_holds(name: s
     assert found.states == (find(name).expect.states or found.states)
 
 
+@pytest.mark.slow
 def test_a_given_state_that_no_past_explains_is_no_refinement() -> None:
     """Two replicas that say that different ones lead their epoch."""
     scenario = find("diverged-tail")
@@ -191,6 +192,7 @@ def small() -> Work:
     return check_refinement(find("parity-leader-removes-itself"))
 
 
+@pytest.mark.slow
 def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
     """Without the facts of one kind, the transitions that need them are outside the proof."""
     always, ever = on_all_paths(small.explored, small.judged, small.refinement.beginning.facts)
@@ -201,6 +203,7 @@ def test_a_guard_that_is_not_met_is_noticed(small: Work) -> None:
     assert pass_over(small.explored, small.judged, always, everything).lacking > 0
 
 
+@pytest.mark.slow
 def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
     component, before = small.explored.tables.locals[0]
     step = small.translator.steps_of(PathStep("act", component, None, 0), before)[0]
@@ -216,6 +219,7 @@ def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
         assert any(each.startswith(f"the actions leave {name}") for each in problems)
 
 
+@pytest.mark.slow
 def test_facts_on_every_path_are_facts_on_the_shortest(small: Work) -> None:
     always, ever = on_all_paths(small.explored, small.judged, small.refinement.beginning.facts)
     assert not np.any(always & ~small.pasts) and not np.any(small.pasts & ~ever)
@@ -223,6 +227,7 @@ def test_facts_on_every_path_are_facts_on_the_shortest(small: Work) -> None:
     assert OUTSIDE not in small.refinement.beginning.facts
 
 
+@pytest.mark.slow
 def test_a_state_is_shown_with_its_past(small: Work) -> None:
     last = small.explored.states - 1
     lines = lines_of_state(small, last)

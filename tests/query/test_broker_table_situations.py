@@ -112,6 +112,7 @@ def test_values_that_occur_together(
     assert {value for each, value in occurring(name, protocol, **wanted) if each == column} == values
 
 
+@pytest.mark.slow
 def test_what_occurs_in_some_protocols_only() -> None:
     unsaid = {"state": "ACTIVE", "incarnation": "none known"}
     forgetful = replace(KIP343, rebuilds_incarnations=False)

@@ -63,6 +63,7 @@ def test_tables_name_the_rules_that_decide_steps_of_brokers_and_no_others() -> N
     assert named == set(in_broker_steps())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "name", "functions"),
     [

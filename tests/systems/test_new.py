@@ -30,6 +30,7 @@ def test_the_schema_is_valid_and_published() -> None:
     assert (ROOT / "docs/schemas/scenario-file.json").read_text(encoding="utf-8") == text_of_schema()
 
 
+@pytest.mark.slow
 def test_shipped_scenarios_are_valid() -> None:
     texts = {name: tomllib.loads(file.read_text(encoding="utf-8")) for name, file in shipped_files().items()}
     assert [name for name, data in texts.items() if not VALIDATOR.is_valid(data)] == []

@@ -81,6 +81,7 @@ def test_a_difference_is_told(
     assert "DIFFERS" in out and "0 of 1 the same" in out and "\x1b" not in out
 
 
+@pytest.mark.slow
 def test_a_dump_without_our_states_is_a_difference(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = "State 1:\n" + "".join(
         f"/\\ {name} = <<>>\n" for name in ("replica", "disk", "network", "history", "budget")

@@ -47,6 +47,7 @@ def followed(trace: Trace, course: Course) -> Followed:
     return follow(course, configuration, trace.property, MODULES, tools())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def behaviours(draw: st.DrawFn) -> Trace:
     return build(faulty(), scenario_of(FAULTY), [taken.option for taken in walk.taken])
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(behaviours())
 def test_journeys_and_the_network_agree(trace: Trace) -> None:

@@ -96,6 +96,7 @@ def test_what_is_no_trace_is_refused(text: str, expected: str) -> None:
     assert expected in _refused(text)
 
 
+@pytest.mark.slow
 def test_ten_megabytes_of_noise_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "noise.json"
     file.write_bytes(bytes(range(256)) * 40_000)

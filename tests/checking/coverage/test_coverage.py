@@ -46,7 +46,6 @@ from kraftcheck.systems.scenario import find
 from kraftcheck.traces.build import details
 from tests.systems.kraft.small import changed
 
-ALL = to_cover()
 SMALL = ("finding-single-voter-power-loss", "scenario-a", "scenario-a-granting-by-log", "ping-pong")
 LARGER = ("single-voter", "zombie-leader")
 
@@ -102,6 +101,7 @@ def test_coverage_survives_an_interruption(tmp_path: Path) -> None:
     assert found.covered == whole.covered and whole.covered is not None and whole.covered.items
 
 
+@pytest.mark.slow
 def test_steps_that_are_never_taken_cover_nothing() -> None:
     """Without the budget for it a crash is offered to nobody, and beyond the bounds nothing is covered."""
     result = check(changed("single-voter", budgets__crashes=0, replicas__stopped=[1]), coverage=True)
@@ -110,6 +110,7 @@ def test_steps_that_are_never_taken_cover_nothing() -> None:
     assert (TRANSITION, "Start->Leader") not in result.covered.items
 
 
+@pytest.mark.slow
 def test_guards_are_decisions_of_the_reference() -> None:
     from kraftcheck import reference
 
@@ -212,6 +213,7 @@ def test_guards_of_both_kinds_of_systems_count_together() -> None:
     }
 
 
+@pytest.mark.slow
 def test_interchangeable_replicas_are_covered_without_guards() -> None:
     result = check(
         changed("three-voters-elect", reduction={"symmetry": True}, bounds__max_epoch=1, budgets__timers=1),
@@ -239,7 +241,7 @@ def test_a_scenario_may_ask_for_what_must_be_covered() -> None:
 
 
 def _missing(result: Any, name: str) -> bool:
-    return parse(name, ALL) not in result.covered.items
+    return parse(name, to_cover()) not in result.covered.items
 
 
 @pytest.mark.parametrize("text", ("rule NONSENSE-1", "VOTE-10", "guard vote.py:1", "error NONE", "action"))
@@ -250,10 +252,11 @@ def test_what_does_not_exist_cannot_be_asked_for(text: str) -> None:
 
 def test_names_can_be_asked_for() -> None:
     for kind in (*TARGET_KINDS, VOTE):
-        for name in ALL[kind]:
-            assert parse(f"{kind} {name}", ALL) == (kind, name)
+        for name in to_cover()[kind]:
+            assert parse(f"{kind} {name}", to_cover()) == (kind, name)
 
 
+@pytest.mark.slow
 def test_what_is_covered_is_among_what_there_is() -> None:
     """Nothing is covered that the lists of what there is do not have."""
     known = to_cover(frozenset({KAFKA}))
@@ -267,7 +270,7 @@ def test_what_is_covered_is_among_what_there_is() -> None:
 
 def test_votes_by_the_rules_that_decided_them() -> None:
     votes = together([check(find("ping-pong"), coverage=True)]).votes()
-    assert {rule for rules in votes.values() for rule in rules} <= {*ALL[RULE]}
+    assert {rule for rules in votes.values() for rule in rules} <= {*to_cover()[RULE]}
     assert not {*votes["both"]} & {*votes["granted"], *votes["refused"]}
     assert "VOTE-10" in votes["granted"] and "VOTE-8" in votes["refused"]
 

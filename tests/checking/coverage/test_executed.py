@@ -56,6 +56,7 @@ def test_what_ran_is_what_a_profiler_sees(name: str) -> None:
     assert ran.names == profiled(name)
 
 
+@pytest.mark.slow
 def test_every_function_of_the_reference_can_be_recorded() -> None:
     for found in pkgutil.walk_packages(reference.__path__, "kraftcheck.reference."):
         importlib.import_module(found.name)
@@ -66,6 +67,7 @@ def test_every_function_of_the_reference_can_be_recorded() -> None:
     assert inside <= probed and len(inside) > 400
 
 
+@pytest.mark.slow
 def test_recordings_nest_and_put_everything_back() -> None:
     code = majority.__code__
     with recording() as outer:

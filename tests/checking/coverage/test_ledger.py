@@ -121,6 +121,7 @@ def test_what_another_result_may_depend_on(tmp_path: Path) -> None:
     assert known.kept(scenario, engine) is None
 
 
+@pytest.mark.slow
 def test_what_no_result_depends_on(tmp_path: Path) -> None:
     known = explored(tmp_path / "ledger", NAME)
     text = (folder_of(REFERENCE) / "remove_voter.py").read_text(encoding="utf-8")
@@ -168,6 +169,7 @@ def test_what_runs_while_the_reference_is_imported_counts_as_a_whole() -> None:
     assert set(done.stdout.split()) == ledger._WHOLE
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_meanwhile_is_not_what_was_explored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def test_an_id_is_given_once(tmp_path: Path) -> None:
         catalogue.shipped(written(tmp_path, twice, twice))
 
 
+@pytest.mark.slow
 def test_a_mutant_of_brokers_is_nothing_to_ask_a_replica_of() -> None:
     command, environment = interpreter(
         "kraftcheck.evidence.adapters.adapter", "--mutant", "fenced-broker-serves"

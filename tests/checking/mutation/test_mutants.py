@@ -18,17 +18,17 @@ from kraftcheck.systems.kraft.scenario import NAMES
 
 MUTANTS = catalogue.shipped()
 SCENARIOS = scenario.shipped()
-IMPORTED = Sources.installed().closure()
 
 
 @pytest.mark.slow
 def test_every_mutant_applies_and_names_what_there_is() -> None:
     rules = set(spec.load().rules)
     judged = {name: _judged(name) for name in {mutant.scenario for mutant in MUTANTS.values()}}
+    imported = Sources.installed().closure()
     wrong = {
         mutant.id: lacks
         for mutant in MUTANTS.values()
-        if (lacks := _lacks(mutant, rules, judged[mutant.scenario]))
+        if (lacks := _lacks(mutant, rules, judged[mutant.scenario], imported))
     }
     assert not wrong
 
@@ -40,12 +40,12 @@ def _judged(name: str) -> set[str]:
     return {*kind_of(chosen).build(chosen).properties, *eventually, *chosen.check.goals}
 
 
-def _lacks(mutant: Mutant, rules: set[str], judged: set[str]) -> list[str]:
+def _lacks(mutant: Mutant, rules: set[str], judged: set[str], imported: set[str]) -> list[str]:
     lacks = [f"no rule {rule}" for rule in mutant.rules if rule not in rules]
     lacks += [f"{name} is not judged" for name in mutant.expect if name not in judged]
     if SCENARIOS[mutant.scenario].expect.verdict != "holds":
         lacks.append("its scenario expects a violation")
-    lacks += [f"no check imports {edit.module}" for edit in mutant.edit if edit.module not in IMPORTED]
+    lacks += [f"no check imports {edit.module}" for edit in mutant.edit if edit.module not in imported]
     try:
         patch.mutated_sources(mutant)
     except InputError as error:

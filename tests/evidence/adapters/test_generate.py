@@ -72,6 +72,7 @@ def test_the_same_seed_gives_the_same_sequences() -> None:
     assert one == other
 
 
+@pytest.mark.slow
 def test_a_witness_is_found_for_every_target_of_a_small_system() -> None:
     """Held against a plain search through all states."""
     system = build(scenario.shipped()["ping-pong"])

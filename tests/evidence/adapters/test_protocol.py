@@ -111,6 +111,7 @@ def test_every_question_reads_back() -> None:
             assert wire.decode_event(fields) == question.event
 
 
+@pytest.mark.slow
 def test_a_sequence_file_reads_back() -> None:
     for sequence in sequences()[::5]:
         again = files.decode(json.loads(files.dumps(sequence)), "file")
@@ -154,6 +155,7 @@ def test_any_answer_can_be_compared(
         assert differences
 
 
+@pytest.mark.slow
 def test_what_the_reference_shows_has_no_difference_and_every_change_of_it_has(steps: list[Step]) -> None:
     """Each scalar of an answer that is changed is a difference, except where the protocol says otherwise."""
     for effects, state in steps[:60]:

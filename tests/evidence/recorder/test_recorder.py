@@ -50,6 +50,7 @@ class Hosting:
         return AdapterHost(self.sessions[identity.id], draw, protocol, times, servers, identity, disk, now)
 
 
+@pytest.mark.slow
 def test_the_reference_behind_an_adapter_agrees_and_shows_the_same_every_time() -> None:
     lines = record(SMALL, Hosting())
     agrees(lines)

@@ -13,6 +13,7 @@ from kraftcheck.evidence.recordings.recording import read
 from tests.evidence.recordings.small_recording import small_recording, write
 
 
+@pytest.mark.slow
 def test_the_simulated_run_agrees_with_the_reference(tmp_path: Path) -> None:
     write_files(tmp_path / "run", files_of("run", simulated(6)))
     report = compare(read(tmp_path / "run"))

@@ -142,6 +142,7 @@ def test_requests_that_wait_in_a_queue_when_the_process_ends() -> None:
     assert any(report.exceptions[UNRESOLVED] for report in found)
 
 
+@pytest.mark.slow
 def test_a_pause_longer_than_every_timeout() -> None:
     for node in (1, 2, 3):
         simulation = started(3)

@@ -50,6 +50,7 @@ def test_a_foreign_folder_is_refused(name: str) -> None:
     assert small == {name: b"of another program"}
 
 
+@pytest.mark.slow
 def test_a_run_without_its_descriptions_is_not_begun_again() -> None:
     kept = {name: content for name, content in _kept().items() if not name.startswith("complete/")}
     with pytest.raises(InputError, match=r"has 'keys' but no complete/.*remove this one if it was a run"):

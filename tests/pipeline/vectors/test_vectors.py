@@ -55,6 +55,7 @@ def test_what_a_task_leaves_out_is_never_chosen(
     assert choose(fewer, keep) == choose(candidates, keep)
 
 
+@pytest.mark.slow
 def test_a_scenario_gives_steps_and_sequences_that_the_reference_repeats() -> None:
     (task,) = tasks.tasks([scenario.find("ping-pong")], beyond=False)
     rows = [*tasks.rows(task, 500, 1)]
@@ -65,6 +66,7 @@ def test_a_scenario_gives_steps_and_sequences_that_the_reference_repeats() -> No
         assert found["hash"] == form.digest(form.content(found)) == row["hash"]
 
 
+@pytest.mark.slow
 def test_all_is_more_than_the_smallest() -> None:
     (task,) = tasks.tasks([scenario.find("single-voter")], beyond=False)
     some = [row["tie"] for row in tasks.rows(task, 500, 1)]
@@ -80,6 +82,7 @@ def test_the_protocol_of_a_vector_is_read_as_it_was_written() -> None:
     assert like_kafka == ["kafka", "kafka-4.2", "kafka-4.3", "kafka-4.4"]
 
 
+@pytest.mark.slow
 def test_malformed_input_meets_every_role_and_is_answered_with_errors() -> None:
     words = {word for each in situations.malformed(KAFKA) for word in outcomes(each.state, each.outcome)}
     for wanted in (
@@ -108,6 +111,7 @@ def test_a_listener_receives_every_question() -> None:
     assert all(step(each.protocol, each.state, each.happened) == each.outcome for each in found)
 
 
+@pytest.mark.slow
 def test_an_outcome_is_told_in_words() -> None:
     found = next(each for each in situations.of_tables(KAFKA) if "VOTE-10" in each.outcome.rules)
     assert step(KAFKA, found.state, found.happened) == found.outcome

@@ -134,6 +134,7 @@ def test_every_rule_decides_something(fired: set[str]) -> None:
     assert sorted(rules - fired - of_configurations) == []
 
 
+@pytest.mark.slow
 def test_every_rule_that_the_package_names_decides_something(fired: set[str]) -> None:
     named = {
         rule

@@ -61,6 +61,7 @@ def test_the_order_of_time_outs_still_matters_with_two_processes() -> None:
     assert [each.property for each in found.exploration.violations] == ["InactiveBeforeSelfFenced"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budgets", [{}, {"cuts": 1}])
 def test_a_process_that_was_displaced_serves_for_its_whole_time_out(budgets: dict[str, int]) -> None:
     """It is told so by the answer to a heartbeat only, which it need not send or get."""

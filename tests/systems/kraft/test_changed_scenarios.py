@@ -68,6 +68,7 @@ def test_an_older_process_cannot_become_a_voter() -> None:
     assert result.exploration.missing_goals == ("GoalVoterAdded",)
 
 
+@pytest.mark.slow
 def test_a_snapshot_above_the_high_watermark_is_refused() -> None:
     """Asking anywhere keeps no snapshot that ends with a record that is not committed."""
     one = changed("mutants-any-snapshot", admin__steps=[], budgets__admin=0, check__goals=[])
@@ -94,6 +95,7 @@ def test_a_crash_amid_a_change_of_the_voters_is_judged_by_what_is_on_the_disk() 
     assert check(scenario).as_expected
 
 
+@pytest.mark.slow
 def test_electable_because_votes_are_not_confined_to_voters() -> None:
     """The mutation of L-9: with a check of membership the new voter's vote is missing, and nobody leads."""
     scenario = changed(

@@ -320,6 +320,7 @@ def _shapes(log: Log) -> tuple[Batch, ...]:
     )
 
 
+@pytest.mark.slow
 def test_unread_fields_change_nothing_where_voters_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = changed(
         "voters-grow-1-to-3",
@@ -358,6 +359,7 @@ def test_nothing_expires_where_disks_may_be_wiped() -> None:
     assert drops.expiry(message) is not None
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_the_answer() -> None:
     system = build(shipped()["replace-disk"])
     one, two = (explore(system, threads=threads) for threads in (1, 2))

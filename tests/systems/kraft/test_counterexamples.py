@@ -52,6 +52,7 @@ def test_where_there_are_too_many_states_the_first_one_found_is_shown(monkeypatc
     assert len(result.traces()) == 1
 
 
+@pytest.mark.slow
 def test_causes_are_told(capsys: Any) -> None:
     command = ["check", "scenario-a-granting-by-log", "--causes", "3"]
     assert main(command) == 0
@@ -64,6 +65,7 @@ def test_causes_are_told(capsys: Any) -> None:
         assert "Violated: ReturningReplicaDeposesNobody" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_causes_of_an_eventually_property_are_told(capsys: Any) -> None:
     name = "ping-pong-rejecting-always"
     assert main(["check", name, "--causes", "3"]) == 0
@@ -76,6 +78,7 @@ def test_causes_of_an_eventually_property_are_told(capsys: Any) -> None:
     assert main(["trace", "show", name, "--path", cause["path"]]) == 0
 
 
+@pytest.mark.slow
 def test_causes_are_those_of_the_goal_that_is_missed() -> None:
     """A scenario may want several goals of one property."""
     eventually = [
@@ -166,6 +169,7 @@ def test_smallest_bounds_of_eventually_properties(capsys: Any) -> None:
         check(found.scenario.model_copy(update={"network": network}))
 
 
+@pytest.mark.slow
 def test_all_violated_properties_are_told(capsys: Any) -> None:
     assert main(["check", "finding-leader-of-two-removes-itself", "--threads", "1"]) == 0
     text = " ".join(capsys.readouterr().out.split())

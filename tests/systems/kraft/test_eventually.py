@@ -31,6 +31,7 @@ from tests.engine.components import by_networkx
 from tests.systems.kraft.small import changed
 
 
+@pytest.mark.slow
 def test_a_leader_out_of_reach_is_no_leader() -> None:
     """With a check of membership the voter that has not seen its addition grants no vote."""
     changes = {"voter-membership": "on"}
@@ -50,6 +51,7 @@ def test_bounds_without_room_for_an_election_are_refused() -> None:
         check(changed("ping-pong", bounds__max_epoch=1, check__goals=[]))
 
 
+@pytest.mark.slow
 def test_a_resignation_takes_two_epochs() -> None:
     """One epoch less, and no state in which the old leader is Resigned is judged."""
     judged = check(changed("shrink-and-restart", bounds__max_epoch=2, check__goals=[])).judged
@@ -136,6 +138,7 @@ def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
         assert settled[number] or two is None or isinstance(two.role, Prospective) or not fetched
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -226,6 +229,7 @@ def test_a_graph_beyond_a_limit_says_which(limit: str) -> None:
     assert raised.value.limit == limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", [[], ["Leader->Resigned"]])
 def test_a_goal_that_is_missing_is_told_although_the_graph_is_too_large(goal: list[str]) -> None:
     """A system that ends behaviours at the bounds has one more state than the search."""

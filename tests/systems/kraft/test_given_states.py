@@ -111,6 +111,7 @@ _ROLE = st.one_of(
 _STATE = st.just("") | st.builds("{} epoch={}{}{}".format, _ROLE, _EPOCH, _LOG, _HIGH_WATERMARK)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(_STATE, max_size=3))
 def test_whatever_is_given_is_refused_or_a_cluster(initial: list[str]) -> None:

@@ -88,6 +88,7 @@ def test_representatives_take_the_same_steps(name: str, seed: int, length: int) 
             assert successors(system, represent, stands) == successors(system, represent, state)
 
 
+@pytest.mark.slow
 def test_the_graph_is_that_of_the_naive_search() -> None:
     scenario = changed("leader-always-recoverable", bounds__max_epoch=2, check__goals=[])
     system = build(scenario, absorbs=True).unjudged()
