@@ -66,7 +66,8 @@ def _read_cluster(
 ) -> Iterator[pa.RecordBatch]:
     def listen(step: HistoryEntry) -> None:
         if step.what not in ("append", "attempt"):
-            rows.add("history", history_json(step) | {"candidate": step.candidate})
+            candidate = None if step.vote is None else step.vote.candidate.id
+            rows.add("history", history_json(step) | {"candidate": candidate})
 
     reader = Reader(options, listen, Findings(_PROBLEMS_KEPT))
     sources, copies = in_order(
