@@ -24,6 +24,7 @@ from kraftcheck.spec import RELEASES
 from kraftcheck.support.arguments import cores
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.other_protocol import under
 from kraftcheck.systems.scenario import find
@@ -120,18 +121,23 @@ def missing(results: Results) -> Iterator[tuple[str, str]]:
                 yield name, release
 
 
-def checked(name: str, release: str, progress: Callable[[Progress], None] | None = None) -> Checked:
-    """The scenario of a finding, explored under the preset of a release."""
-    if "nightly" in find(name).tags:
-        return Checked(verdict="undetermined", reason="it is a nightly scenario, not tried")
+def checked(
+    name: str, release: str, progress: Callable[[Progress], None] | None = None, *, nightly: bool = False
+) -> Checked:
+    """The scenario of a finding, explored under the preset of a release. ``nightly``: also one that takes
+    minutes, for as long as it takes.
+    """
     try:
         scenario = under(find(name), preset_of(release))
+        if "nightly" in scenario.tags and not nightly:
+            kind_of(scenario).build(scenario)
+            return Checked(verdict="undetermined", reason="it is a nightly scenario, not tried")
         several = len(find(name).expect.violates) > 1
         found = check(
             scenario,
             threads=cores(),
             keep_going=several,
-            limits=Limits(max_seconds=MAX_SECONDS),
+            limits=Limits(max_seconds=None if nightly else MAX_SECONDS),
             progress=progress,
         )
     except InputError as error:

@@ -17,18 +17,18 @@ Each scenario of a finding about replicas of Kafka, under the preset of each rel
 --protocol kafka-RELEASE`), and its counterexample taken by replicas of the classes of that release
 (`kraftcheck reproduce NAME --kafka PATH`). Findings about brokers and documents have no such presets.
 
-- *7* is the number of steps of a shortest counterexample. *7 confirmed*: replicas of the release take all
-  of them. *7 differs at 5*: in step 5 they do something else than the preset. *7 (4 taken)*: step 5 cannot be
-  taken there. The reasons are [below](#why-not).
+- *7* is the number of steps of a shortest counterexample; of a nightly scenario, of that of 4.3. *7
+  confirmed*: replicas of the release take all of them. *7 differs at 5*: in step 5 they do something else
+  than the preset. *7 (4 taken)*: step 5 cannot be taken there. The reasons are [below](#why-not).
 - *no*: the scenario holds under the preset, within its bounds. *not begun*: no replica of the release gets
   into the states in which the scenario begins. *?*: not determined.
 
-A number without a word is of the model alone: the counterexample was not given to that release. Kafka 4.3.1
-[confirms](reproduce.md#findings-and-kafka) those that are listed there.
+A number without a word is of the model alone: the counterexample was not given to that release. The column
+of 4.3 is of Kafka 4.3.1.
 
 The results are made by `python -m kraftcheck.evidence.quorum.by_release PATH … --jars FOLDER -o
 model_check/checking/findings_by_release.json`, and this page by `python -m kraftcheck.checking.finding_pages
-docs`.
+docs`. `--traces FOLDER` takes counterexamples of one release first, which saves hours.
 """
 
 

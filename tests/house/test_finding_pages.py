@@ -129,3 +129,14 @@ def test_a_page_that_is_not_there_is_begun(tmp_path: Path) -> None:
     assert (tmp_path / "findings" / f"{first.name}.md").read_text(encoding="utf-8") == head(first)
     text = (tmp_path / "findings.md").read_text(encoding="utf-8")
     assert "a stale list" not in text and text.endswith("\n\n## Next\n\nkept\n")
+
+
+def test_replicas_of_every_release_have_taken_every_counterexample_of_its_preset() -> None:
+    results = by_release.kept()
+    for name in by_release.scenarios():
+        for release in RELEASES:
+            found = results.checked[name][release]
+            assert found.verdict != "undetermined", (name, release)
+            if found.verdict == "violated":
+                taken = {each.verdict for each in results.reproduced[name][release]}
+                assert taken == {"confirmed"}, (name, release)

@@ -47,6 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--jars", type=Path, metavar="FOLDER", help="third-party jars for source trees")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the results")
     parser.add_argument("--traces", type=Path, metavar="FOLDER", help="counterexamples to try first")
+    flag(parser, "--nightly", says="explore nightly scenarios where no trace fits, for as long as it takes")
     flag(parser, "--anew", says="forget the earlier results of what is made")
     arguments = parser.parse_args(words)
     try:
@@ -72,10 +73,17 @@ def _make(results: Results, arguments: argparse.Namespace, tell: Tell) -> None:
         known[release] = _same(known, release) or by_release.checked(name, release, _shows(tell, name))
         by_release.write(results, arguments.output)
     for name, release in _nightly(results):
-        if shown := under_release(traces.get(name, ()), release):
-            results.checked[name][release] = by_release.shown_by(shown)
-            results.reproduced.get(name, {}).pop(release, None)
-    by_release.write(results, arguments.output)
+        shown = under_release(traces.get(name, ()), release)
+        if not shown and not arguments.nightly:
+            continue
+        tell(f"{name} under {by_release.preset_of(release)} …")
+        results.checked[name][release] = (
+            by_release.shown_by(shown)
+            if shown
+            else by_release.checked(name, release, _shows(tell, name), nightly=True)
+        )
+        results.reproduced.get(name, {}).pop(release, None)
+        by_release.write(results, arguments.output)
     for path in arguments.kafka:
         _reproduce_all(results, path, traces, arguments, tell)
 
