@@ -110,12 +110,28 @@ def _rows(page: Page) -> Iterator[tuple[str, str]]:
     if page.evidence == "reproduced":
         lines = (f"`kraftcheck reproduce {known.id} --kafka PATH`" for known in page.known)
         yield "Reproduce it", "<br>".join(lines)
+        tests = [found for each in page.scenarios if (found := _as_junit_test(each))]
+        # The tests are written for Kafka 4.3.
+        if tests and "4.3" in page.releases:
+            yield "As a JUnit test", tests[0]
     yield "Smallest fix", page.fix
     held = "<br>".join(f"`kraftcheck check {name}`" for name in page.holds)
     yield "With the fix", held or "no scenario yet: the reference has no switch for it"
     past = dict.fromkeys(f"`{known.past}`" for known in page.known if " = " in known.past)
     if past:
         yield "A scenario excludes it by", "<br>".join(past)
+
+
+def _as_junit_test(scenario: Scenario) -> str:
+    """The commands that print the counterexample of ``scenario`` as a JUnit test of Kafka. Empty for an
+    *eventually* property: no finite test fails for what never happens.
+    """
+    eventually = {each.property for each in scenario.check.eventually}
+    violated = next((each for each in scenario.expect.violates if each not in eventually), None)
+    if violated is None:
+        return ""
+    show = f"kraftcheck trace show DIR/{scenario.name}.{violated}.json --kafka-test"
+    return f"`kraftcheck check -v {scenario.name} --traces DIR`<br>`{show}`"
 
 
 def listed() -> str:

@@ -11,6 +11,7 @@ import pytest
 from kraftcheck.checking import by_release, release_table
 from kraftcheck.checking.finding_pages import LIST, SECTIONS, Page, head, listed, pages, with_list, write
 from kraftcheck.checking.findings import known_findings
+from kraftcheck.evidence.junit.judges import judges
 from kraftcheck.evidence.quorum.chosen import obstacle
 from kraftcheck.spec import RELEASES
 from kraftcheck.systems.kraft.scenario import KRaftScenario
@@ -72,6 +73,26 @@ def test_commands_name_what_there_is(page: Page) -> None:
             assert shipped()[name].expect.verdict == ("violated" if "-v" in words else "holds")
     assert shown == {scenario.name for scenario in page.scenarios} and held == set(page.holds)
     assert ("kraftcheck reproduce" in text) == (page.evidence == "reproduced")
+
+
+def test_the_junit_test_of_a_page_is_of_a_property_that_has_an_assertion() -> None:
+    """A finding that real replicas reproduce has one, unless nothing finite violates its properties, or Kafka
+    4.3 does not have it.
+    """
+    without = set()
+    for page in pages():
+        found = re.findall(r"`kraftcheck trace show DIR/([\w-]+)\.(\w+)\.json --kafka-test`", text_of(page))
+        for scenario, violated in found:
+            assert scenario in {each.name for each in page.scenarios} and violated in judges()
+        if not found and page.evidence == "reproduced":
+            without.add(page.name)
+    assert without == {
+        "hand-over-of-four",
+        "leader-of-two-removes-itself",
+        "leader-removal-timed-out",
+        "observer-after-fetch-timeout",
+        "only-voter-restarts",
+    }
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)

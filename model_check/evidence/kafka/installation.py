@@ -48,7 +48,9 @@ class Installation(ABC):
 
     @abstractmethod
     def digest(self) -> str:
-        """The identity of its classes: the same for the same content, wherever it lies. Raises InputError."""
+        """The identity of its classes, wherever they lie: the content of Kafka's own files, names and sizes of
+        the other jars. Raises InputError.
+        """
 
 
 @dataclass(frozen=True)

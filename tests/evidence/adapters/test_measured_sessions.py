@@ -12,7 +12,7 @@ from kraftcheck.evidence.adapters.stimuli import Start
 from kraftcheck.reference.events import Poll, Timer
 from tests.evidence.adapters.in_process import InProcess, install, write_sequence
 from tests.laboratory.drive import ways
-from tests.laboratory.drive.shorten import shortened
+from tests.laboratory.drive.shorten import Covered, covering, shortened
 
 
 @pytest.fixture
@@ -32,7 +32,19 @@ def test_only_what_covers_something_new_is_kept(session: Path, tmp_path: Path) -
     shorter = tmp_path / "shorter.jsonl.gz"
     shorter.write_bytes(gzip.compress("".join(shortened(session)).encode()))
     steps = {each.sequence.name: each.steps for each in RecordedSession(shorter).compared()}
-    assert steps == {"one": 3}
+    assert steps == {"one": 4}
+
+
+def test_what_is_kept_covers_all_and_most_for_each_question() -> None:
+    one, two, three, four = (frozenset(str(number)) for number in range(4))
+    offered = {
+        "long": [Covered(1, one), Covered(2, frozenset()), Covered(4, two | three)],
+        "short": [Covered(1, one | two), Covered(2, one)],
+        "differs": [Covered(1, four), Covered(2, frozenset())],
+    }
+    assert covering(offered, {}) == {"short": 1, "long": 4, "differs": 1}
+    assert covering(offered, {"differs": 2}) == {"short": 1, "long": 4, "differs": 2}
+    assert covering({"same": offered["short"], "short": offered["short"]}, {}) == {"same": 1}
 
 
 def test_only_wanted_sequences_are_compared(session: Path) -> None:

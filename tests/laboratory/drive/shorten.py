@@ -1,7 +1,7 @@
 """Shortens a recorded session to what covers something: the sessions of the tests are made so.
 
-Of each sequence the beginning is kept, up to the last step in which a rule has an outcome for the first time,
-and up to a step in which the reference differs.
+Of sequences the beginning is kept, of so many that they cover each pair that the session covers
+(:mod:`kraftcheck.evidence.adapters.pairs`), and of one in which the reference differs, up to that step.
 
     python -m tests.laboratory.drive.shorten SESSION SHORTER
 """
@@ -12,12 +12,13 @@ import argparse
 import gzip
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from pathlib import Path
+from typing import NamedTuple
 
-from kraftcheck.checking.coverage.outcomes import features
+from kraftcheck.evidence.adapters.pairs import of_question
 from kraftcheck.evidence.adapters.recorded import RecordedSession
-from kraftcheck.evidence.adapters.session import Driven
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.gzip_lines import gzip_lines
@@ -27,24 +28,62 @@ _BEFORE = 3
 
 
 def kept(session: Path) -> dict[str, int]:
-    """For each sequence that covers something new, the number of its questions to keep. Raises InputError."""
-    known: set[str] = set()
-    return {
-        driven.sequence.name: count
-        for driven in RecordedSession(session).compared()
-        if (count := _kept_of(driven, known))
-    }
+    """For each sequence to keep, the number of its questions. Raises InputError."""
+    offered: dict[str, list[Covered]] = {}
+    counts: dict[str, int] = {}
+    for driven in RecordedSession(session).compared():
+        if driven.failed is not None:
+            counts[driven.sequence.name] = driven.failed.question.position + 1
+        steps = [Covered(each.position + 1, of_question(each)) for each in driven.questions]
+        offered[driven.sequence.name] = steps
+    return covering(offered, counts)
 
 
-def _kept_of(driven: Driven, known: set[str]) -> int:
-    count = 0
-    for question in driven.questions:
-        outcome = question.outcome
-        found = set() if outcome is None else set(features(question.before or question.identity, outcome))
-        if not found <= known:
-            known |= found
-            count = question.position + 1
-    return count if driven.failed is None else driven.failed.question.position + 1
+class Covered(NamedTuple):
+    """A step: the number of questions up to it, itself included, and the pairs that it covers."""
+
+    count: int
+    pairs: frozenset[str]
+
+
+def covering(offered: Mapping[str, Sequence[Covered]], least: Mapping[str, int]) -> dict[str, int]:
+    """How many questions of each sequence to keep, so that they cover what all cover; at least those of
+    ``least``. It is few, not the fewest: the next to be kept are those that cover most for each question.
+    """
+    counts = dict(least)
+    known = {pair for name, count in least.items() for pair in _of(offered[name], count)}
+    waiting = [(-_best(steps, counts.get(name, 0), known)[0], name) for name, steps in offered.items()]
+    heapify(waiting)
+    while waiting:
+        _, name = heappop(waiting)
+        gain, count = _best(offered[name], counts.get(name, 0), known)
+        if not gain:
+            continue
+        if waiting and gain < -waiting[0][0]:
+            # It covered more before others were kept.
+            heappush(waiting, (-gain, name))
+            continue
+        counts[name] = count
+        known.update(_of(offered[name], count))
+        heappush(waiting, (-_best(offered[name], count, known)[0], name))
+    return counts
+
+
+def _of(steps: Iterable[Covered], count: int) -> set[str]:
+    return {pair for each in steps if each.count <= count for pair in each.pairs}
+
+
+def _best(steps: Iterable[Covered], kept: int, known: set[str]) -> tuple[float, int]:
+    """The number of questions of a sequence of which ``kept`` are kept that would cover most for each further
+    one, and how much; 0: nothing.
+    """
+    found: set[str] = set()
+    best = (0.0, kept)
+    for each in steps:
+        if each.count > kept and not each.pairs <= known:
+            found |= each.pairs - known
+            best = max(best, (len(found) / (each.count - kept), each.count))
+    return best
 
 
 def shortened(session: Path) -> Iterator[str]:
