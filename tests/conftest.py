@@ -9,6 +9,6 @@ settings.register_profile("day", deadline=None)
 settings.load_profile("day")
 settings.register_profile("nightly", max_examples=500, deadline=None)
 
-# Modules, tests and caches live to the end: they are searched for garbage less often. Not `gc.freeze`: what
-# runs is noted in the functions that `gc.get_objects` gives.
+# Modules, tests and caches live to the end: they are searched for garbage less often. Not `gc.freeze`: the
+# functions in which it is noted what runs are those that `gc.get_objects` gives.
 gc.set_threshold(20_000, 20, 20)

@@ -145,8 +145,9 @@ def test_a_leadership_is_settled_once_its_follower_has_fetched() -> None:
         "flip-flop",
         "ping-pong-rejecting-always",
         "superseded-leader",
-        pytest.param("unseen-voter-change", marks=pytest.mark.slow),
-        pytest.param("leader-removal-completes", marks=pytest.mark.slow),
+        "leader-removal-completes",
+        # Larger ones of the same kinds.
+        pytest.param("unseen-voter-change", marks=pytest.mark.nightly),
         pytest.param("flip-flop-before-kip-996", marks=pytest.mark.nightly),
         pytest.param("mixed-versions-elect-one-old", marks=pytest.mark.nightly),
     ],
