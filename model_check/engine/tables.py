@@ -25,6 +25,7 @@ from kraftcheck.engine.columns import Column
 from kraftcheck.engine.native_map import MULTIPLIER, NativeMap
 from kraftcheck.engine.symmetry import Symmetry
 from kraftcheck.engine.system import GlobalState, Loss, Outcome, PathStep, Signal, System
+from kraftcheck.engine.texts import Texts
 from kraftcheck.engine.view import (
     ACT,
     BEFORE,
@@ -50,7 +51,11 @@ MAX_BUDGETS = 7
 
 def content_hash(salt: Hashable, value: Hashable) -> int:
     """A 64-bit hash of ``value``, the same in every process; ``salt`` identifies its kind and place."""
-    return int.from_bytes(blake2b(f"{salt!r}|{value!r}".encode(), digest_size=8).digest(), "little")
+    return _text_hash(salt, repr(value))
+
+
+def _text_hash(salt: Hashable, text: str) -> int:
+    return int.from_bytes(blake2b(f"{salt!r}|{text}".encode(), digest_size=8).digest(), "little")
 
 
 @cache
@@ -119,6 +124,8 @@ class Tables:
         self.actions: list[Hashable] = []
         self.projections: list[tuple[Hashable, ...]] = []
         self.history_projections: list[tuple[Hashable, ...]] = []
+        self._repr = Texts()
+        self._hashes_of_parts: dict[Hashable, int] = {}
         self._ids: dict[Hashable, int] = {}
         self._hashed: dict[int, Hashable] = {}
         self._most_sends = 0
@@ -148,7 +155,7 @@ class Tables:
 
         Fingerprints are sums of these hashes: different states would be taken for one.
         """
-        found = content_hash(salt, value)
+        found = _text_hash(salt, self._repr.of(value))
         if self._hashed.setdefault(found, value) != value:
             raise ValueError(f"two values that differ have the same text: {value!r}")
         return found
@@ -214,8 +221,17 @@ class Tables:
         return number
 
     def _projection_hashes(self, place: Hashable, parts: tuple[Hashable, ...]) -> NDArray[np.uint64]:
-        hashes = [self._hash(("projection", i, place), part) for i, part in enumerate(parts)]
-        return np.array([*hashes, self._hash(("projections", place), parts)], np.uint64)
+        """The hashes of what each invariant keeps, then one of them all. Most new values differ from others
+        in what no invariant keeps: a part is hashed when it is first seen in its place.
+        """
+        hashes = []
+        for i, part in enumerate(parts):
+            key = (place, i, part)
+            known = self._hashes_of_parts.get(key)
+            if known is None:
+                known = self._hashes_of_parts[key] = self._hash(("projection", i, place), part)
+            hashes.append(known)
+        return np.array([*hashes, content_hash(("projections", place), tuple(hashes))], np.uint64)
 
     # -- resolving keys that the kernels did not find -------------------------------------------------
 
@@ -277,11 +293,6 @@ class Tables:
         consumes = outcome.consumes and message >= 0
         difference = self._difference(before, local, sends, message if consumes else None)
         self.columns.differences.append(difference)
-        costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
-        if len(outcome.costs) != sum(costs):
-            raise ValueError(f"{outcome.action}: costs {outcome.costs} name a budget that is not there")
-        # A price above the largest budget is never paid: -1.
-        packed = -1 if max(costs, default=0) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
         flags = component << 8 | (message + 1) << 32
         flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self.columns.outside.data[local] else 0)
         flags |= REPEATABLE if consumes and outcome.repeatable else 0
@@ -290,7 +301,7 @@ class Tables:
         labels = self.intern_labels(outcome.labels)
         return (
             signed(difference[0]),
-            packed,
+            self._packed(outcome) if outcome.costs else 0,
             local,
             flags,
             first << 20 | len(sends),
@@ -299,16 +310,25 @@ class Tables:
             names,
         )
 
+    def _packed(self, outcome: Outcome) -> int:
+        """The price of ``outcome``, one byte for each budget; -1 if one is above the largest budget, and so
+        never paid.
+        """
+        costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
+        if len(outcome.costs) != sum(costs):
+            raise ValueError(f"{outcome.action}: costs {outcome.costs} name a budget that is not there")
+        return -1 if max(costs) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
+
     def _difference(self, before: int, after: int, sends: list[int], consumed: int | None) -> list[int]:
         """The contribution of a step to a fingerprint, modulo 2**64, under each permutation."""
-        more = [self._hashes_of_locals[after], *(self._hashes_of_messages[number] for number in sends)]
-        less = [self._hashes_of_locals[before]]
+        hashes_of = self._hashes_of_messages
+        pairs = zip(self._hashes_of_locals[after], self._hashes_of_locals[before], strict=True)
+        total = [new - old for new, old in pairs]
+        for number in sends:
+            total = [one + other for one, other in zip(total, hashes_of[number], strict=True)]
         if consumed is not None:
-            less.append(self._hashes_of_messages[consumed])
-        return [
-            (sum(each[at] for each in more) - sum(each[at] for each in less)) & MASK64
-            for at in range(len(more[0]))
-        ]
+            total = [one - other for one, other in zip(total, hashes_of[consumed], strict=True)]
+        return [each & MASK64 for each in total]
 
     def _record(self, history: int, labels: int) -> int:
         value = self.histories[history]

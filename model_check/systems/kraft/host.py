@@ -145,8 +145,9 @@ class Host:
         before = node.replica
         world = before_step(self.wiring, before, node.disk, event, execution)
         cut: list[Step] = []
-        for each in happen(world, execution):
-            if self.wiring.choice.boundaries and each.completed < len(execution.effects):
+        crashes = self.wiring.choice.boundaries and self._crash_cost() is not None
+        for each in happen(world, execution, crashes=crashes):
+            if each.completed < len(execution.effects):
                 torn = checks.cut_short(node.disk, each.execution.effects, each.left.disk)
                 crashed = self._crashes(each.left, before, action, costs, each.execution, each.completed)
                 cut += _judged(crashed, torn)

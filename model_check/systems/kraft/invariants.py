@@ -203,7 +203,7 @@ def added_voter_holds_epoch(ids: tuple[int, ...]) -> StateProperty:
 
 
 #: A replica, its epoch, the last one in its log, and the voters that it has added as the leader.
-_Progress = tuple[ReplicaKey, int, int, frozenset[ReplicaKey]]
+_Progress = tuple[ReplicaKey, int, int, tuple[ReplicaKey, ...]]
 
 
 def _progress(ids: tuple[int, ...], component: int, node: Node) -> _Progress:
@@ -211,22 +211,23 @@ def _progress(ids: tuple[int, ...], component: int, node: Node) -> _Progress:
     if replica is not None:
         stored = replica.quorum_state
     leads = replica is not None and isinstance(replica.role, Leader)
-    added = _added_in(replica) if replica is not None and leads else frozenset()
+    added = _added_in(replica) if replica is not None and leads else ()
     last = [each.id.epoch for each in log.snapshots[-1:]] + [each.epoch for each in log.batches[-1:]]
     epoch = 0 if stored is None else stored.epoch
     return (node.key(ids[component]), epoch, max(last, default=0), added)
 
 
-def _added_in(leader: Replica) -> frozenset[ReplicaKey]:
-    """The voters that ``leader`` has added in its epoch."""
+def _added_in(leader: Replica) -> tuple[ReplicaKey, ...]:
+    """The voters that ``leader`` has added in its epoch, in the order of its log."""
     history = membership.own_history(leader)
     own = {batch.end_offset for batch in leader.log.batches if batch.epoch == leader.epoch}
-    return frozenset(
+    added = (
         key
         for (_, before, _), (end, after, _) in pairwise(history)
         if end in own
         for key in membership.added(before, after)
     )
+    return tuple(dict.fromkeys(added))
 
 
 def _added_hold_epoch(known: tuple[_Progress, ...], history: None) -> bool:

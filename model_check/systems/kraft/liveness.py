@@ -214,9 +214,9 @@ def _deliveries(source: int, destination: int, kind: type, strength: Strength) -
         message = cast(InFlight, step.message)
         return (
             step.kind == "deliver"
-            and not _is_fault(action)
-            and (message.source, message.destination) == (source, destination)
             and isinstance(message.payload, kind)
+            and (message.source, message.destination) == (source, destination)
+            and not _is_fault(action)
         )
 
     return Fairness(f"{kind.__name__} {source}→{destination} arrives", strength, matches)

@@ -311,8 +311,14 @@ class CrashPoint:
     completed: int
 
 
-def happen(world: World, execution: Execution) -> list[CrashPoint]:
-    """Let all effects of ``execution`` happen in ``world``; the state that is left after each."""
+def happen(world: World, execution: Execution, *, crashes: bool = True) -> list[CrashPoint]:
+    """Let all effects of ``execution`` happen in ``world``; the state that is left after each, if the process
+    may crash there (``crashes``).
+    """
+    if not crashes:
+        for effect in execution.effects:
+            world.happen(effect)
+        return []
     whole, points = execution.effects, list[CrashPoint]()
     done = 0
     while done < len(whole):
