@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters.recorded import hold
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.stimuli import Start
+from kraftcheck.evidence.adapters.wire import EFFECTS, EVENTS, STATE
 from kraftcheck.evidence.recordings.fields import Fields
 from kraftcheck.reference.events import Poll, Timer
+from kraftcheck.spec import RELEASES
 from kraftcheck.support.errors import InputError
 from tests.evidence.adapters.in_process import InProcess, install, write_sequence
 
 SESSIONS = Path(__file__).with_name("sessions")
+NAMES = sorted(path.name.split(".jsonl")[0] for path in SESSIONS.iterdir())
 
 Record = Callable[..., Path]
 
@@ -142,8 +146,19 @@ def test_a_session_brings_its_own_sequences(tmp_path: Path, capsys: pytest.Captu
     assert "leave out --scenario and --limit" in capsys.readouterr().err
 
 
+def test_every_release_has_a_session_of_the_adapter_as_it_is() -> None:
+    """All that the protocol has is shown, but for what a release lacks: an older adapter showed less."""
+    assert {f"kafka-{release}" for release in RELEASES} == {*NAMES} - {"kafka-4.3.1"}
+    for name in NAMES:
+        with gzip.open(SESSIONS / f"{name}.jsonl.gz") as lines:
+            shown = json.loads([*islice(lines, 3)][-1])["capabilities"]
+        lacking = {*EVENTS, *EFFECTS, *STATE} - {*shown["events"], *shown["effects"], *shown["state"]}
+        assert lacking <= {"upgradeKRaftVersion", "pendingUpdate"}, name
+        assert {"ordered": True, "addresses": True, "draws": True}.items() <= shown.items(), name
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.name.split(".jsonl")[0] for path in SESSIONS.iterdir()))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_reference_does_as_the_implementation_did(name: str) -> None:
     path = SESSIONS / f"{name}.jsonl.gz"
     assert path.stat().st_size < 2**20
