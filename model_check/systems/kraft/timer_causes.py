@@ -143,6 +143,8 @@ def runs_its_time(case: Case, armed: Armed) -> bool:
         return duration is (Duration.NONE if armed.begins else Duration.BEGIN_QUORUM_EPOCH_INTERVAL)
     if timer is Timer.FETCH:
         hurries = isinstance(duration, SuccessorBackoff) or duration is Duration.ELECTION_JITTER
+        if isinstance(duration, SuccessorBackoff) and not _is_rank(case, duration):
+            return False
         return hurries == (_is_resignation(case) and not armed.begins) and (
             hurries or duration is Duration.FETCH_TIMEOUT
         )
@@ -151,6 +153,15 @@ def runs_its_time(case: Case, armed: Armed) -> bool:
     separate = case.protocol.candidate_loss is CandidateLoss.SEPARATE_BACKOFF
     back_off = Duration.SEPARATE_BACKOFF if separate else Duration.ELECTION_BACKOFF
     return duration is (back_off if _backs_off(case) else Duration.ELECTION_TIMEOUT)
+
+
+def _is_rank(case: Case, wait: SuccessorBackoff) -> bool:
+    """Whether a replica waits as its place among the preferred successors says (END-7)."""
+    request, key = case.request, case.before.key
+    if not isinstance(request, EndQuorumEpochRequest):
+        return False
+    listed = [each in (key, ReplicaKey(key.id)) for each in request.preferred_successors]
+    return wait == SuccessorBackoff((*listed, True).index(True), len(listed))
 
 
 def _election_time(case: Case, entered: Transition, within_epoch: bool) -> Duration:

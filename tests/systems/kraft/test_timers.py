@@ -5,16 +5,19 @@ from __future__ import annotations
 import pytest
 
 from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff, Transition
-from kraftcheck.reference.events import Timer
+from kraftcheck.reference.events import RequestReceived, Timer
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import EndQuorumEpochRequest
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.reference.replica import Candidate
+from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import timers
 from kraftcheck.systems.kraft.build import build
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text import parse_replica
+from kraftcheck.systems.kraft.timer_causes import Case, _is_rank
 from kraftcheck.systems.kraft.timer_checks import violations
 from kraftcheck.systems.kraft.timers import Timers
 from kraftcheck.systems.scenario import find, parse
@@ -135,3 +138,21 @@ def test_linger_needs_timers_that_are_armed() -> None:
     """
     with pytest.raises(InputError, match="linger is over at once"):
         build(parse(text, "lingers.toml"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("successors", "place"),
+    [
+        ((ReplicaKey(1), ReplicaKey(2)), 0),
+        ((ReplicaKey(2), ReplicaKey(1)), 1),
+        ((ReplicaKey(2), ReplicaKey(4)), 2),
+        ((ReplicaKey(1, "d1"), ReplicaKey(2)), 2),
+    ],
+)
+def test_a_voter_waits_as_its_place_among_the_successors_says(
+    successors: tuple[ReplicaKey, ...], place: int
+) -> None:
+    """One that is not among them, or is on another disk, waits longest."""
+    event = RequestReceived(3, EndQuorumEpochRequest(1, 3, successors))
+    case = Case(KAFKA, UNATTACHED, event, None)  # type: ignore[arg-type]
+    assert [n for n in range(4) if _is_rank(case, SuccessorBackoff(n, 2))] == [place]
