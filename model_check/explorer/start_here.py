@@ -62,7 +62,7 @@ def scenario_here(ground: Ground, path: Path) -> Beginning:
     except InputError as error:
         reason = shortened(str(error), 200).rstrip(".")
         raise InputError(
-            f"no scenario can begin in this state ({reason}); save the path as a trace."
+            f"a scenario cannot begin in this state: {reason}; save the path as a trace."
         ) from None
     return Beginning(chosen, tuple(_notes(ground, path, state)))
 
@@ -75,7 +75,7 @@ def _texts(ground: Ground, state: GlobalState) -> Iterator[tuple[str, str]]:
     for place, local in zip(ground.system.places, cast(tuple[Node, ...], state.locals), strict=True):
         if local.replica is None:
             raise InputError(
-                f"no scenario can begin with replica {place} stopped; let it start, or save a trace."
+                f"a scenario cannot begin with replica {place} stopped; let it start first, or save a trace."
             )
         yield str(place), without_own_words(print_replica(local.replica))
 
@@ -87,7 +87,7 @@ def _require_same(ground: Ground, state: GlobalState, chosen: Scenario) -> None:
         differing = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         if differing or wanted != found:
             what = ", ".join(differing) or "disk"
-            raise InputError(f"the short form does not give the {what} of replica {place}")
+            raise InputError(f"it has no way to give {what} of replica {place}")
 
 
 def _notes(ground: Ground, path: Path, state: GlobalState) -> Iterator[str]:

@@ -73,10 +73,27 @@ const spoken = put(body, "div", { class: "spoken", "aria-live": "polite" });
 
 const marker = draw(draw(svg, "defs", {}), "marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" });
 draw(marker, "path", { d: "M0,0 L8,4 L0,8 z", class: "tip" });
-const drawnEdges = doc.edges.map((edge) => {
-  const [a, b] = [nodes.get(edge.source), nodes.get(edge.target)];
-  return draw(world, "path", { d: curve(a, b), class: a.level < b.level ? "edge" : "edge back", "marker-end": "url(#tip)" });
-});
+// Edges and the texts of nodes become elements when they are first in sight; from afar all edges are two paths.
+const wires = draw(world, "g", {});
+const afar = ["edge", "edge back"].map((kind) => draw(wires, "path", { class: `${kind} afar`, d: doc.edges.filter((edge) => kindOf(edge) === kind).map(curveOf).join("") }));
+const drawnEdges = new Map(); // By index.
+const marked = new Map(); // By index the classes of the edges of the chosen node, which are always drawn.
+function kindOf(edge) {
+  return nodes.get(edge.source).level < nodes.get(edge.target).level ? "edge" : "edge back";
+}
+function curveOf(edge) {
+  return curve(nodes.get(edge.source), nodes.get(edge.target));
+}
+function showEdge(index, shown) {
+  let path = drawnEdges.get(index);
+  if (path === undefined) {
+    if (!shown) return;
+    path = draw(wires, "path", { d: curveOf(doc.edges[index]), "marker-end": "url(#tip)" });
+    drawnEdges.set(index, path);
+  }
+  path.style.display = shown ? "" : "none";
+  path.setAttribute("class", `${kindOf(doc.edges[index])} ${marked.get(index) ?? ""}`.trim());
+}
 function curve(a, b) {
   const [ax, ay, aw, ah] = a.box;
   const [bx, by, bw, bh] = b.box;
@@ -97,13 +114,15 @@ for (const node of doc.nodes) {
   if (node.initial) group.classList.add("initial");
   if (node.violates.length) group.classList.add("violates");
   draw(group, "rect", { width, height, rx: 7 });
+  drawnNodes.set(node.id, group);
+}
+function write(node, group) {
   node.lines.forEach((line, index) => {
     const role = doc.roles.find((each) => line.split(" ").includes(each));
     draw(group, "text", { x: 10, y: 22 + 17 * index, ...(role ? { class: role } : {}) }, line);
   });
   const marks = [count(node.states, "state"), node.violates.length ? "violates" : node.initial ? "initial" : ""].filter(Boolean).join(", ");
   draw(group, "text", { x: 10, y: 22 + 17 * node.lines.length, class: "count" }, marks);
-  drawnNodes.set(node.id, group);
 }
 
 // Where the picture stands: (x, y) of the plane is (x * scale + left, y * scale + top) of the window.
@@ -115,7 +134,34 @@ const whole = doc.nodes.reduce(
 );
 function show() {
   world.setAttribute("transform", `translate(${view.left},${view.top}) scale(${view.scale})`);
-  svg.classList.toggle("far", view.scale < FAR);
+  const far = view.scale < FAR;
+  svg.classList.toggle("far", far);
+  cancelAnimationFrame(culling);
+  culling = requestAnimationFrame(() => cull(far));
+}
+let culling = 0;
+// Only what is in sight, and some room around it, is drawn; from afar everything is, without texts.
+function cull(far) {
+  const around = 200 / view.scale;
+  const [left, top] = [-view.left / view.scale - around, -view.top / view.scale - around];
+  const [right, bottom] = [left + plane.clientWidth / view.scale + 2 * around, top + plane.clientHeight / view.scale + 2 * around];
+  const inSight = (x, y, toX, toY) => x < right && y < bottom && toX > left && toY > top;
+  for (const [id, group] of drawnNodes) {
+    const node = nodes.get(id);
+    const [x, y, width, height] = node.box;
+    const near = inSight(x, y, x + width, y + height);
+    group.style.display = far || near || group.getAttribute("tabindex") === "0" ? "" : "none";
+    if (!far && near && group.childElementCount === 1) write(node, group);
+  }
+  for (const path of afar) {
+    path.style.display = far ? "" : "none";
+    path.setAttribute("stroke-width", 1 / view.scale);
+  }
+  doc.edges.forEach((edge, index) => {
+    const [[ax, ay, aw, ah], [bx, by, bw, bh]] = [nodes.get(edge.source).box, nodes.get(edge.target).box];
+    const crosses = inSight(Math.min(ax, bx) - 70, Math.min(ay, by) - 40, Math.max(ax + aw, bx + bw) + 70, Math.max(ay + ah, by + bh) + 40);
+    showEdge(index, marked.has(index) || (!far && crosses));
+  });
 }
 function fit() {
   const { clientWidth, clientHeight } = plane;
@@ -190,11 +236,13 @@ function choose(node, { focus = false } = {}) {
       before = nodes.get(then);
     }
   }
+  marked.clear();
   doc.edges.forEach((edge, index) => {
-    const classes = drawnEdges[index].classList;
-    classes.toggle("out", node !== null && edge.source === node.id);
-    classes.toggle("in", node !== null && edge.target === node.id && edge.source !== node.id);
-    classes.toggle("path", onPath.has(`${edge.source}>${edge.target}`));
+    const kinds = [];
+    if (node !== null && edge.source === node.id) kinds.push("out");
+    if (node !== null && edge.target === node.id && edge.source !== node.id) kinds.push("in");
+    if (onPath.has(`${edge.source}>${edge.target}`)) kinds.push("path");
+    if (kinds.length) marked.set(index, kinds.join(" "));
   });
   for (const [id, group] of drawnNodes) {
     const is = node !== null && id === node.id;
@@ -207,6 +255,7 @@ function choose(node, { focus = false } = {}) {
     if (focus) drawnNodes.get(node.id).focus({ preventScroll: true });
     spoken.textContent = spokenName(node);
   }
+  else show();
   describe();
 }
 function link(parent, id) {

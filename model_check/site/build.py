@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from kraftcheck import spec
 from kraftcheck.checking import finding_pages, findings
-from kraftcheck.site import facts, names, pages, written
+from kraftcheck.site import architecture, facts, names, pages, written
 from kraftcheck.site.counterexamples import Counterexample, of_scenario, violated
 from kraftcheck.site.navigation import navigation
 from kraftcheck.support.errors import InputError
@@ -70,6 +70,10 @@ def _written(shown: Sequence[Counterexample]) -> dict[str, str]:
     texts = {}
     for path, at in written.sources(root()).items():
         texts[at] = written.page((root() / path).read_text(encoding="utf-8"), path, at, files)
+    # The drawing comes before the text that stands for it where no SVG is shown.
+    texts["architecture.md"] = texts["architecture.md"].replace(
+        "\n```\n", f"\n{architecture.svg()}\n\n```\n", 1
+    )
     for page in finding_pages.pages():
         at = f"findings/{page.name}.md"
         named = [scenario.name for scenario in page.scenarios]

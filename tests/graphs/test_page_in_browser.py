@@ -84,3 +84,21 @@ def test_texts_are_only_texts(driver: Any, tmp_path: Path, monkeypatch: pytest.M
     assert driver.title == "single-voter: the state graph"
     assert driver.execute_script("return document.querySelectorAll('img').length") == 0
     assert problems(driver) == []
+
+
+def test_a_large_graph_draws_what_is_in_sight(driver: Any, tmp_path: Path) -> None:
+    """From afar all edges are two elements; near by only what is in sight is there."""
+    file = tmp_path / "large.html"
+    assert main(["graph", "single-voter", "--project", "none", "--format", "html", "-o", str(file)]) == 0
+    driver.get(file.as_uri())
+    every = "return [...document.querySelectorAll(arguments[0])]"
+    shown = f"{every}.filter((each) => each.style.display !== 'none')"
+    driver.execute_script("view.scale = 0.1; cull(true)")
+    assert driver.execute_script("return document.querySelectorAll('.node').length") == 495
+    assert driver.execute_script(f"{shown}.length", ".edge") == 2
+    driver.execute_script("choose(doc.nodes[400]); cull(false)")
+    assert 1 < driver.execute_script(f"{shown}.length", ".node") < 100
+    assert 1 < driver.execute_script(f"{shown}.length", ".edge") < 300
+    assert driver.execute_script("return drawnNodes.get(doc.nodes[400].id).textContent").startswith("1 ")
+    assert driver.execute_script("return document.querySelectorAll('.edge.in').length") > 0
+    assert problems(driver) == []

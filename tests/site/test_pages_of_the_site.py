@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.site import names
+from kraftcheck.site import architecture, names
 from kraftcheck.site.counterexamples import of_scenario, pinned, violated
 from kraftcheck.site.markdown import escaped, fence
 from kraftcheck.site.navigation import navigation
@@ -49,6 +49,16 @@ def test_a_picture_shows_who_takes_part_and_is_inert() -> None:
     drawing = svg(scene_of(find("zombie-leader")), "<b>")
     assert drawing.count('class="node voter') == 3 and drawing.count('class="cut"') == 2
     assert "voter 1 (leader, epoch 1)" in drawing and "<b>" not in drawing
+
+
+@pytest.mark.slow
+def test_the_architecture_is_that_of_the_sources() -> None:
+    found = architecture.packages()
+    assert {"spec", "reference", "engine", "cli", "site"} <= {*found} and "kraftcheck" not in found
+    assert found.has_edge("systems", "engine") and not found.has_edge("engine", "systems")
+    drawing = architecture.svg()
+    assert drawing.count("<rect") == len(found) and "\n" not in drawing
+    assert "traces imports systems" in drawing
 
 
 @pytest.mark.slow

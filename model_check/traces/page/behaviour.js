@@ -95,4 +95,25 @@ function flyingAfter(number) {
   return doc.arrows.filter((arrow) => arrow.sent <= number && (arrow.ended === null || arrow.ended > number));
 }
 
+// The changes of the lane itself that an overview tells, without its name.
+function ownMoments(step) {
+  const begin = `${doc.lanes[step.lane].name}: `;
+  return step.moments.filter((text) => text.startsWith(begin)).map((text) => text.slice(begin.length));
+}
+
+// A field that follows from others that change in the same step.
+function isHidden(change, step) {
+  const others = step.changes.some((each) => each.lane === change.lane && !doc.hidden.includes(each.field));
+  return others && doc.hidden.includes(change.field);
+}
+
+// What a step sends, and what no longer matters after it.
+function messagesOf(number) {
+  const ended = endedIn[number].filter((arrow) => arrow.end === "no longer matters");
+  return [
+    ...sentIn[number].filter((arrow) => !arrow.copy).map((arrow) => `sent to ${doc.lanes[arrow.target].name}: ${arrow.text}${arrow.end === "cut link" ? " (the link is cut)" : ""}`),
+    ...ended.map((arrow) => `no longer matters: ${arrow.text}, ${doc.lanes[arrow.source].name} to ${doc.lanes[arrow.target].name}`),
+  ];
+}
+
 study();

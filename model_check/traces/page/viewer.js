@@ -238,11 +238,6 @@ function paintRows(from, to) {
   rows.setAttribute("aria-activedescendant", `row-${chosen.step}`);
   if (focused) rows.focus({ preventScroll: true });
 }
-// The changes of the lane itself that an overview tells, without its name.
-function ownMoments(step) {
-  const begin = `${doc.lanes[step.lane].name}: `;
-  return step.moments.filter((text) => text.startsWith(begin)).map((text) => text.slice(begin.length));
-}
 scroller.addEventListener("scroll", paint, { passive: true });
 new ResizeObserver(layOut).observe(scroller);
 
@@ -303,11 +298,7 @@ function showDetail() {
   if (step !== null) {
     const changes = step.changes.filter((each) => each.lane !== null && !isHidden(each, step));
     if (changes.length) section("What changes", changeTable(changes));
-    const ended = endedIn[number].filter((arrow) => arrow.end === "no longer matters");
-    const messages = [
-      ...sentIn[number].filter((arrow) => !arrow.copy).map((arrow) => `sent to ${doc.lanes[arrow.target].name}: ${arrow.text}${arrow.end === "cut link" ? " (the link is cut)" : ""}`),
-      ...ended.map((arrow) => `no longer matters: ${arrow.text}, ${doc.lanes[arrow.source].name} to ${doc.lanes[arrow.target].name}`),
-    ];
+    const messages = messagesOf(number);
     if (messages.length) section("Messages", listOf(messages));
     if (step.events.length) section("Events", listOf(step.events));
     if (step.effects.length) section("Effects, in order", effectList(step.effects));
@@ -345,11 +336,6 @@ function showOverview() {
     if (more > 0) put(detail, "p", {}, `… and ${more} more.`);
   }
   section("In a terminal", put(null, "p", {}, put(null, "code", {}, doc.again)));
-}
-
-function isHidden(change, step) {
-  const others = step.changes.some((each) => each.lane === change.lane && !doc.hidden.includes(each.field));
-  return others && doc.hidden.includes(change.field);
 }
 
 function changeTable(changes) {
