@@ -98,7 +98,7 @@ everything: $(INSTALLED) ## the CI scenarios alone, all of them
 	$(KRAFTCHECK) check --all
 
 proofs: $(INSTALLED) ## prove the safety core for any number of replicas
-	$(KRAFTCHECK) prove
+	$(KRAFTCHECK) prove $(if $(SIDE_BY_SIDE),--timeout 240)
 
 refinement: $(INSTALLED) ## check millions of transitions of the reference against the proved system
 	$(KRAFTCHECK) prove --refinement
