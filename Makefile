@@ -104,7 +104,7 @@ refinement: $(INSTALLED) ## check millions of transitions of the reference again
 	$(KRAFTCHECK) prove --refinement
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
-	$(KRAFTCHECK) mutate $(if $(SIDE_BY_SIDE),--jobs 1)
+	$(KRAFTCHECK) mutate $(if $(SIDE_BY_SIDE),--jobs 1 --timeout 480)
 
 tlc: tlc-small tlc-mutants ## small scenarios and mutants, by the checker and by TLC
 
