@@ -98,13 +98,13 @@ everything: $(INSTALLED) ## the CI scenarios alone, all of them
 	$(KRAFTCHECK) check --all
 
 proofs: $(INSTALLED) ## prove the safety core for any number of replicas
-	$(KRAFTCHECK) prove
+	$(KRAFTCHECK) prove $(if $(SIDE_BY_SIDE),--timeout 240)
 
 refinement: $(INSTALLED) ## check millions of transitions of the reference against the proved system
 	$(KRAFTCHECK) prove --refinement
 
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
-	$(KRAFTCHECK) mutate $(if $(SIDE_BY_SIDE),--jobs 1)
+	$(KRAFTCHECK) mutate $(if $(SIDE_BY_SIDE),--jobs 1 --timeout 480)
 
 tlc: tlc-small tlc-mutants ## small scenarios and mutants, by the checker and by TLC
 

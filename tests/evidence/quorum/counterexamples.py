@@ -23,9 +23,11 @@ QUICK = (
     "finding-leader-removal-timed-out",
     "finding-removed-voter-acknowledges",
 )
-#: Of a million states each: by day the counterexamples that the site keeps are taken, which are as short as
-#: the shortest that exist (`expect.steps`), at night those that an exploration finds.
+#: Of up to millions of states: by day the counterexamples that the site keeps are judged, which are as short
+#: as the shortest that exist (`expect.steps`), at night those that an exploration finds.
 LARGE = (
+    "brokers-data-former-life",
+    "finding-acts-by-a-truncated-set",
     "finding-elected-by-static-voters",
     "finding-leader-skips-its-own-records",
     "finding-removal-takes-back-another",

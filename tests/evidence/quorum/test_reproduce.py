@@ -50,7 +50,7 @@ def test_a_finding_is_confirmed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", [name for name in LARGE if name in TAKEN])
 def test_the_kept_counterexample_of_a_large_scenario_is_recognised_and_confirmed(name: str) -> None:
     explored_anew: list[str] = []
     for kept in of_scenario(scenario.find(name), explored_anew.append):

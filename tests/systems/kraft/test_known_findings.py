@@ -13,8 +13,9 @@ from kraftcheck import spec
 from kraftcheck.checking.findings import known_findings, recognised
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
+from kraftcheck.site.counterexamples import of_scenario
 from kraftcheck.systems.scenario import shipped, shipped_files
-from tests.evidence.quorum.counterexamples import TAKEN, VIOLATED, is_recognised
+from tests.evidence.quorum.counterexamples import LARGE, TAKEN, VIOLATED, is_recognised, looks_as_it_should
 
 SHIPPED = shipped()
 ROOT = Path(__file__).parents[3]
@@ -25,7 +26,7 @@ NIGHTLY = ("brokers-data-late-change", "brokers-shipped-data-late-change")
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.nightly] if name in NIGHTLY else [pytest.mark.slow] * (name not in FAST)
+    return [pytest.mark.nightly] if name in (*NIGHTLY, *LARGE) else [pytest.mark.slow] * (name not in FAST)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,15 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 def test_each_violation_is_recognised_as_its_own_finding_or_as_none(name: str) -> None:
     result = check(SHIPPED[name], threads=2)
     assert result.as_expected and is_recognised(result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in LARGE if name not in TAKEN])
+def test_the_kept_counterexample_of_a_large_scenario_is_recognised(name: str) -> None:
+    explored_anew: list[str] = []
+    found = of_scenario(SHIPPED[name], explored_anew.append)
+    assert found and all(looks_as_it_should(each.trace) for each in found)
+    assert not explored_anew
 
 
 def test_every_finding_is_in_the_registry() -> None:
