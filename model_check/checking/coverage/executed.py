@@ -23,6 +23,9 @@ from kraftcheck.support.places import REFERENCE
 
 T = TypeVar("T")
 
+#: The package whose bounded caches keep what follows from calls of the reference.
+_SYSTEMS = "kraftcheck.systems"
+
 
 class Place(NamedTuple):
     """A function of a module: ``vote.Ballot.grant`` of ``reference`` is ``("kraftcheck.reference.vote",
@@ -64,11 +67,13 @@ def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
     """Record the functions of ``packages`` that run in this context, on all threads.
 
     Modules that are imported in the context are not recorded. Caches of the packages' functions are cleared
-    first, so that no function is missed because it ran earlier. Recordings of the same packages may be
+    first, and those in which systems keep what they found by calling them, so that no function is missed
+    because it ran earlier. Recordings of the same packages may be
     nested; they end in the reverse order.
     """
-    for cached in _loaded(_lru_cache_wrapper, packages):
-        cached.cache_clear()
+    for cached in (*_loaded(_lru_cache_wrapper, packages), *_loaded(_lru_cache_wrapper, (_SYSTEMS,))):
+        if is_of(cached.__module__, packages) or cached.cache_parameters()["maxsize"] is not None:
+            cached.cache_clear()
     modules = {name: vars(sys.modules[name]) for name in sorted(_modules(packages))}
     before = {name: namespace.get(blocks.NOTED) for name, namespace in modules.items()}
     noted = {name: bytearray(_marked(name).size) for name in modules}

@@ -17,9 +17,11 @@ from kraftcheck.checking.coverage.executed import name_of, recording
 from kraftcheck.checking.coverage.functions import functions_of, sources_in
 from kraftcheck.checking.mutation import catalogue
 from kraftcheck.checking.run import check
-from kraftcheck.reference.voters import majority
+from kraftcheck.reference.log import Batch, Log, Voters
+from kraftcheck.reference.voters import VoterSet, majority, static_voters
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.places import root
+from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.scenario import find, shipped
 
 FOLDER = str(Path(str(reference.__file__)).parent)
@@ -54,6 +56,15 @@ def test_what_ran_is_what_a_profiler_sees(name: str) -> None:
         check(scenario)
     assert len(ran.names) > 50
     assert ran.names == profiled(name)
+
+
+def test_what_a_system_keeps_of_the_reference_runs_again() -> None:
+    voters = static_voters((1, 2))
+    log = Log((Batch(0, 1, (Voters(voters),)),))
+    for _ in range(2):
+        with recording() as ran:
+            assert membership.newest(membership.Origin(VoterSet(), 0), log) == voters
+        assert "log.Batch.end_offset" in ran.names
 
 
 @pytest.mark.slow

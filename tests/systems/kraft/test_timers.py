@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kraftcheck.reference.effects import ArmTimer, Duration, SuccessorBackoff, Transition
-from kraftcheck.reference.events import RequestReceived, Timer
+from kraftcheck.reference.effects import ArmTimer, Duration, Effect, SuccessorBackoff, Transition
+from kraftcheck.reference.events import Event, Poll, RequestReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import EndQuorumEpochRequest
 from kraftcheck.reference.protocol import KAFKA
@@ -126,6 +126,31 @@ def test_an_election_that_times_out_is_followed_by_a_wait_before_kip_996(
         wrong = [replace(each, duration=other) if each in armed else each for each in execution.effects]
         changed = replace(execution, effects=tuple(wrong))
         assert "TimersRunTheirTime" in [*violations(protocol, node.replica, first, changed, after_step)]
+
+
+@pytest.mark.parametrize(("preset", "backs_off"), [("kafka-3.9", False), ("kafka-4.0", False)])
+def test_timers_that_start_without_a_cause_or_do_not_start_are_violations(
+    preset: str, backs_off: bool
+) -> None:
+    """In Kafka 3.9 the candidate has a cause to wait, in 4.0 a new state begins with its timer."""
+    system, node = _candidate(preset, backs_off=backs_off)
+    (step,) = [step for step in system.action_steps(0, node) if "timer" in str(step.outcome.action)]
+    after_step, execution = step.outcome.local, step.execution
+    assert execution is not None and isinstance(after_step, Node) and node.replica is not None
+    first, effects = execution.events[0], execution.effects
+
+    def judged(event: Event, *effects: Effect, events: tuple[Event, ...] = execution.events) -> list[str]:
+        changed = replace(execution, events=events, effects=effects)
+        return [*violations(system.protocols[0], node.replica, event, changed, after_step)]  # type: ignore[arg-type]
+
+    assert judged(first, *effects) == []
+    unarmed = [each for each in effects if not isinstance(each, ArmTimer)]
+    assert "TimersStartForCause" in judged(first, *unarmed)
+    for timer in {*Timer} - {Timer.ELECTION}:
+        without_cause = ArmTimer(timer, Duration.FETCH_TIMEOUT)
+        assert "TimersStartForCause" in judged(first, *effects, without_cause), timer
+    if any(isinstance(each, Transition) for each in effects):
+        assert "ElectionsWaitForTimers" in judged(Poll(), *effects, events=(Poll(),))
 
 
 def test_linger_needs_timers_that_are_armed() -> None:
