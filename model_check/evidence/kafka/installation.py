@@ -48,8 +48,8 @@ class Installation(ABC):
 
     @abstractmethod
     def digest(self) -> str:
-        """The identity of its classes, wherever they lie: the content of Kafka's own files, names and sizes of
-        the other jars. Raises InputError.
+        """The identity of its classes, wherever they lie: the content of Kafka's own files, names and sizes
+        of the other jars. Raises InputError.
         """
 
 
