@@ -46,7 +46,7 @@ def compare(
     ``decided`` is given the rules that decided each compared step, by seq.
     """
     with without_collector():
-        comparison = _Comparison(recording, protocol, decided)
+        comparison = Comparison(recording, protocol, decided)
         for event in recording.events:
             if isinstance(event, StepEvent):
                 comparison.step(event)
@@ -56,8 +56,8 @@ def compare(
     return comparison.report
 
 
-class _Comparison:
-    """A run while it is compared."""
+class Comparison:
+    """A run while it is compared, event by event."""
 
     def __init__(
         self, recording: Recording, protocol: Protocol, decided: dict[int, tuple[str, ...]] | None

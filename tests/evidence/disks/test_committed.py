@@ -54,14 +54,23 @@ def control(record: logs.Record) -> records.ControlRecord:
 
 
 def batch(found: logs.Batch) -> Batch:
-    """As it would be read; the content stands for its CRC."""
+    """As it would be read; the content stands for its CRC.
+
+    Recordings do not show which voters granted, so followers may have others in the record than their leader.
+    """
     written = () if not found.is_control else tuple(map(control, found.records))
-    crc = hash(found.records)
+    crc = content_of(found)
     return Batch(0, 0, found.base_offset, found.end_offset - 1, found.epoch, crc, len(found.records), written)
 
 
+def content_of(found: logs.Batch) -> int:
+    return hash(
+        tuple(each if not isinstance(each, logs.LeaderChange) else each.leader for each in found.records)
+    )
+
+
 def stored(
-    id: int, disk: Disk, snapshots: list[disks.StoredSnapshot], configured: tuple[int, ...]
+    own: ReplicaKey, disk: Disk, snapshots: list[disks.StoredSnapshot], configured: tuple[int, ...]
 ) -> disks.StoredDisk:
     """The disk as the files would show it."""
     state = disk.quorum_state
@@ -73,8 +82,8 @@ def stored(
         ]
     vote = None if state is None or state.voted is None else key(state.voted)
     return disks.StoredDisk(
-        folder=Path(str(id)),
-        meta=MetaProperties(1, None, id, disk.directory),
+        folder=Path(str(own.id)),
+        meta=MetaProperties(1, None, own.id, own.directory),
         state=None if state is None else QuorumState(1, state.epoch, state.leader, vote, configured),
         start=disk.log.start_offset,
         batches=tuple(map(batch, disk.log.batches)),
@@ -94,15 +103,20 @@ def snapshot_records(snapshot: logs.Snapshot) -> tuple[records.ControlRecord, ..
 
 def quorum(state: GlobalState, origin: VoterSet, version: int, present: list[int]) -> Quorum:
     """The disks of the nodes that are ``present``."""
-    formatted, configured = list[disks.StoredSnapshot](), origin.ids
-    if version > 0:
-        content = Batch(0, 0, 0, 0, 0, 0, 0, (records.KRaftVersion(version), voters(origin)))
-        formatted, configured = [disks.StoredSnapshot("", 0, 0, 0, (content,), True)], ()
+    snapshots, configured = formatted(origin, version)
     found = []
     for at, node in enumerate(state.locals):
         if isinstance(node, Node) and at in present:
-            found.append(stored(at + 1, node.disk, formatted, configured))
+            found.append(stored(node.key(at + 1), node.disk, snapshots, configured))
     return Quorum(tuple(found))
+
+
+def formatted(origin: VoterSet, version: int) -> tuple[list[disks.StoredSnapshot], tuple[int, ...]]:
+    """The snapshot of a formatted disk, or the configured voters."""
+    if version == 0:
+        return [], origin.ids
+    content = Batch(0, 0, 0, 0, 0, 0, 0, (records.KRaftVersion(version), voters(origin)))
+    return [disks.StoredSnapshot("", 0, 0, 0, (content,), True)], ()
 
 
 def prefix(found: Quorum) -> list[tuple[int, int, int]]:
@@ -121,10 +135,8 @@ def walk(system: System, random: Random, depth: int) -> int:
         history = state.history
         assert isinstance(history, History)
         for each in history.committed:
-            assert known.setdefault(each.base_offset, (each.epoch, hash(each.records))) == (
-                each.epoch,
-                hash(each.records),
-            )
+            content = (each.epoch, content_of(each))
+            assert known.setdefault(each.base_offset, content) == content
         nodes = [at for at, node in enumerate(state.locals) if isinstance(node, Node)]
         ids = [at for at in nodes if random.random() < 0.8]
         origin, version = origin_of(state)
