@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     flag(parser, "--records", says="list all batches with the types of their records")
     add_json(parser)
+    parser.epilog = "Exit status: 0 no problem, 1 problems, 2 no such directory or file."
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,8 @@ _COMPRESSED, _CONTROL = 0x07, 0x20
 #: No batch of a metadata log is larger: ``KafkaRaftClient.MAX_BATCH_SIZE_BYTES`` is 8 MiB, and a record may
 #: exceed it only in a batch of its own, which ``max.message.bytes`` bounds by the same.
 MAX_BATCH_BYTES: Final = 16 << 20
+#: So many zeros behind a batch are looked at; a sparse file may have any number.
+_MOST_ZEROS: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,15 @@ class Batch:
 @dataclass(frozen=True, slots=True)
 class Damage:
     """Bytes of a file that are no batch. ``position``: where they begin; ``base``: the first offset of the
-    batch, as far as its header can be read; ``torn``: the file ends within it; ``what``: a sentence.
+    batch, as far as its header can be read; ``torn``: the file ends within it; ``what``: a sentence;
+    ``is_noticed``: Kafka notices it when it starts (``LogSegment.recover``: size and CRC alone).
     """
 
     position: int
     base: int | None
     torn: bool
     what: str
+    is_noticed: bool = True
 
 
 def read_batches(file: BinaryIO, *, decode: bool = False) -> Iterator[Batch | Damage]:
@@ -98,24 +102,24 @@ def _torn(position: int, base: int | None, there: int, size: int | None = None) 
 def _zeros(file: BinaryIO, position: int) -> Iterator[Damage]:
     """A file system may leave zeros behind the last write after a power loss; an index is preallocated so."""
     size = _HEADER.size
-    while chunk := file.read(1 << 20):
+    while size < _MOST_ZEROS and (chunk := file.read(1 << 20)):
         size += len(chunk)
         if any(chunk):
             yield Damage(position, None, False, "is no header of a record batch but zeros, with data behind")
             return
-    yield Damage(position, None, True, f"the file ends with {size:,} zeros")
+    yield Damage(position, None, True, f"the file goes on with {size:,} zeros")
 
 
 def _batch(position: int, head: bytes, body: bytes, decode: bool) -> Batch | Damage:
     base, _, epoch, version, crc, attributes, delta, *_, count = _HEADER.unpack(head)
 
-    def damaged(what: str) -> Damage:
-        return Damage(position, base, False, what)
+    def damaged(what: str, *, is_noticed: bool = False) -> Damage:
+        return Damage(position, base, False, what, is_noticed)
 
     if version != _VERSION:
-        return damaged(f"is a batch of version {version}, not {_VERSION}")
+        return damaged(f"is a batch of version {version}, not {_VERSION}", is_noticed=True)
     if google_crc32c.extend(google_crc32c.value(head[_BEFORE_CRC:]), body) != crc:
-        return damaged("is a batch whose CRC does not match its content")
+        return damaged("is a batch whose CRC does not match its content", is_noticed=True)
     if delta < 0 or epoch < 0 or not 0 <= count <= len(body):
         return damaged("is a batch whose header contradicts itself")
     if attributes & _COMPRESSED:

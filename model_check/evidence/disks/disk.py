@@ -105,7 +105,12 @@ class StoredDisk:
     @property
     def name(self) -> str:
         """The node's id, or the folder's name if there is none."""
-        return self.folder.name if self.meta is None or self.meta.node is None else str(self.meta.node)
+        return self.folder.name if self.key is None else str(self.key.id)
+
+    @property
+    def label(self) -> str:
+        """How a sentence begins that is about it."""
+        return f"folder {self.name}" if self.key is None else f"node {self.name}"
 
     @property
     def key(self) -> VoterKey | None:
@@ -131,6 +136,29 @@ class StoredDisk:
     def snapshot(self) -> StoredSnapshot | None:
         """The latest whole snapshot."""
         return next((each for each in reversed(self.snapshots) if each.is_whole), None)
+
+    @property
+    def empties_log(self) -> bool:
+        """Whether the log is replaced by the latest snapshot at the next start
+        (``KafkaRaftLog.truncateToLatestSnapshot``).
+        """
+        found = self.snapshot
+        return found is not None and (found.epoch, found.end) > (self.last_epoch, self.end)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Epoch and end of the log as of the next start, by which votes compare it."""
+        found = self.snapshot
+        return (
+            (found.epoch, found.end)
+            if found is not None and self.empties_log
+            else (self.last_epoch, self.end)
+        )
+
+    @property
+    def has_prefix(self) -> bool:
+        """Whether a snapshot has what is before the start of the log."""
+        return self.start == 0 or (self.snapshot is not None and self.snapshot.end >= self.start)
 
     @property
     def log_is_damaged(self) -> bool:
@@ -256,6 +284,8 @@ class _Reading:
     def small_file(self, path: Path, parse: Callable[[bytes], T], at_start: str) -> T | None:
         """The parsed content of ``path``; None where it is missing, or unreadable, which is damage."""
         if not path.is_file():
+            if os.path.lexists(path):
+                self.damage.append(FileDamage(path.name, None, None, "is no regular file", at_start))
             return None
         with opened(path, "a file of Kafka's") as file:
             content = file.read(MAX_STATE_BYTES + 1)
@@ -278,16 +308,19 @@ class _Reading:
         batches = tuple(each for each in read if isinstance(each, Batch))
         wrong = [each for each in read if isinstance(each, Damage)]
         control = [each for batch in batches for each in batch.control]
-        whole = bool(control) and isinstance(control[0], SnapshotHeader)
-        whole = whole and isinstance(control[-1], SnapshotFooter)
-        at_start = "Kafka exits when it loads this snapshot"
+        begins = bool(control) and isinstance(control[0], SnapshotHeader)
+        ends = bool(control) and isinstance(control[-1], SnapshotFooter)
+        exits = "Kafka exits when it loads this snapshot"
         for each in wrong:
-            self.damage.append(FileDamage(name, each.position, each.base, each.what, at_start))
-        if not whole and not wrong:
-            self.damage.append(
-                FileDamage(name, None, None, "is no snapshot with a header and a footer", at_start)
-            )
-        return StoredSnapshot(name, int(found[1]), int(found[2]), size, batches, whole and not wrong)
+            self.damage.append(FileDamage(name, each.position, each.base, each.what, exits))
+        if not wrong and not begins:
+            self.damage.append(FileDamage(name, None, None, "is no snapshot: it has no header", exits))
+        elif not wrong and not ends:
+            unnoticed = "Kafka loads it, and does not notice that the end is missing"
+            self.damage.append(FileDamage(name, None, None, "has no footer", unnoticed))
+        return StoredSnapshot(
+            name, int(found[1]), int(found[2]), size, batches, begins and ends and not wrong
+        )
 
     def log(
         self, segments: tuple[str, ...], epochs: tuple[EpochStart, ...]
@@ -304,7 +337,8 @@ class _Reading:
             with opened(self.folder / LOG_FOLDER / name, "a log segment of Kafka's") as file:
                 for each in read_batches(file, decode=self.decode):
                     if isinstance(each, Damage):
-                        whole = self._refuse(name, each.position, each.base, each.what)
+                        noticed = each.is_noticed
+                        whole = self._refuse(name, each.position, each.base, each.what, noticed=noticed)
                     elif whole and (wrong := _out_of_place(each, ordered, expected)):
                         whole = self._refuse(name, each.position, each.base, wrong)
                         behind.append(each)
@@ -314,8 +348,12 @@ class _Reading:
             self._compare(ordered, epochs)
         return ordered, behind
 
-    def _refuse(self, name: str, position: int, base: int | None, what: str) -> bool:
-        at_start = "Kafka cuts the log off there when it starts, with all that follows"
+    def _refuse(
+        self, name: str, position: int, base: int | None, what: str, *, noticed: bool = False
+    ) -> bool:
+        at_start = "Kafka does not notice it when it starts, and goes on with what follows"
+        if noticed:
+            at_start = "Kafka cuts the log off there when it starts, with all that follows"
         self.damage.append(FileDamage(name, position, base, what, at_start))
         return False
 

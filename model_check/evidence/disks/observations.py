@@ -42,11 +42,11 @@ def in_order(found: Iterable[Observation]) -> list[Observation]:
 
 
 def _note(kind: str, disk: StoredDisk, text: str, *see: str) -> Observation:
-    return Observation(kind, False, (disk.name,), f"node {disk.name} {text}", see)
+    return Observation(kind, False, (disk.name,), f"{disk.label} {text}", see)
 
 
 def _problem(kind: str, disk: StoredDisk, text: str, *see: str) -> Observation:
-    return Observation(kind, True, (disk.name,), f"node {disk.name} {text}", see)
+    return Observation(kind, True, (disk.name,), f"{disk.label} {text}", see)
 
 
 # -- one disk ---------------------------------------------------------------------------------------
@@ -58,10 +58,10 @@ def _damage(disk: StoredDisk) -> Iterator[Observation]:
         behind = [batch for batch in disk.behind if each.base is not None and batch.base > each.base]
         if each.position is not None and behind and each.file in disk.segments:
             text += (
-                f", the {len(behind)} readable batches up to offset {behind[-1].last:,} included. Copy the "
-                "directory before this node starts"
+                f", {len(behind)} readable {'batch' if len(behind) == 1 else 'batches'} up to offset "
+                f"{behind[-1].last:,} included. Copy the directory before this node starts"
             )
-        yield Observation("damage", True, (disk.name,), f"node {disk.name}: {text}.")
+        yield Observation("damage", True, (disk.name,), f"{disk.label}: {text}.")
 
 
 def _identity(disk: StoredDisk) -> Iterator[Observation]:
@@ -81,14 +81,7 @@ def _election_state(disk: StoredDisk) -> Iterator[Observation]:
             "has neither records nor a quorum-state: it has not taken part in a quorum.",
         )
     elif state is None and not unreadable:
-        yield _problem(
-            "no-quorum-state",
-            disk,
-            f"has no quorum-state: it does not know its vote. Kafka then starts in epoch {disk.last_epoch}, "
-            "the last of the log, without a vote. It can vote again in that epoch, and two leaders of one "
-            "epoch become possible.",
-            "INIT-1",
-        )
+        yield _forgotten_vote(disk)
     if state is None:
         return
     if state.epoch < disk.last_epoch:
@@ -98,30 +91,44 @@ def _election_state(disk: StoredDisk) -> Iterator[Observation]:
             f"has epoch {state.epoch} in quorum-state, but records of epoch {disk.last_epoch}: the file is "
             "older than the log, and a vote may be forgotten.",
         )
+        return
     own = disk.key
-    mine = state.vote is not None and own is not None and state.vote.id == own.id
-    if mine and state.leader is not None and own is not None and state.leader != own.id:
-        yield _problem(
-            "own-vote-other-leader",
-            disk,
-            f"has its own vote and node {state.leader} as the leader of epoch {state.epoch} in quorum-state. "
-            "Kafka writes this state; the next start makes it a candidate of an epoch that has a leader.",
-            "INIT-4",
-            "restart-as-candidate",
-            *(() if not disk.voters or is_voter(disk, disk.voters) else ("removed-candidate",)),
-        )
+    if own is None or state.vote is None or state.leader in (None, own.id):
+        return
+    if state.vote.id != own.id or state.vote.directory not in (None, own.directory):
+        return
+    text = f"has its own vote and node {state.leader} as the leader of epoch {state.epoch} in quorum-state. "
+    if not disk.voters or is_voter(disk, disk.voters):
+        text += "Kafka writes this state; the next start makes it a candidate of an epoch that has a leader."
+        yield _problem("own-vote-other-leader", disk, text, "INIT-4", "restart-as-candidate")
+    else:
+        text += "It is no voter any more, so that the process exits at its next start."
+        yield _problem("own-vote-other-leader", disk, text, "INIT-4", "removed-candidate")
+
+
+def _forgotten_vote(disk: StoredDisk) -> Observation:
+    text = (
+        f"has no quorum-state. Kafka then starts without a vote, in epoch {disk.last_epoch} as its log ends."
+    )
+    if disk.voters and (not is_voter(disk, disk.voters) or len(disk.voters) == 1):
+        return _note("no-quorum-state", disk, text)
+    more = (
+        " Its vote is forgotten, it can vote again in that epoch: two leaders of one epoch become possible."
+    )
+    return _problem("no-quorum-state", disk, text + more, "INIT-1")
 
 
 def _snapshots(disk: StoredDisk) -> Iterator[Observation]:
     snapshot = disk.snapshot
-    if snapshot is not None and snapshot.end > disk.end:
+    if snapshot is not None and disk.empties_log:
         yield _note(
             "snapshot-beyond-log",
             disk,
-            f"has a snapshot up to offset {snapshot.end:,}, but a log to {disk.end:,} only. At its start it "
-            "empties the log and continues from the snapshot.",
+            f"has a snapshot up to offset {snapshot.end:,}, epoch {snapshot.epoch}; its log ends at "
+            f"{disk.end:,}, in epoch {disk.last_epoch}. At its start it empties the log and continues "
+            "from the snapshot.",
         )
-    if disk.start > 0 and (snapshot is None or snapshot.end < disk.start):
+    if not disk.has_prefix:
         yield _problem(
             "prefix-is-lost",
             disk,
@@ -139,7 +146,7 @@ def _identities(quorum: Quorum) -> Iterator[Observation]:
         if what == "cluster id":
             if len(by_value) > 1:
                 said = "; ".join(
-                    f"{value}: nodes {_named_disks(disks)}" for value, disks in sorted(by_value.items())
+                    f"{value}: {_named_disks(disks)}" for value, disks in sorted(by_value.items())
                 )
                 nodes = tuple(disk.name for disk in quorum.disks)
                 yield Observation(
@@ -201,7 +208,7 @@ def _elections(quorum: Quorum) -> Iterator[Observation]:
         for epoch, leader, offset in disk.leaders():
             sets = [each for each in disk.voter_sets if each.offset < offset]
             voters = sets[-1].voters.keys if sets else ()
-            present = [each for each in quorum.disks if is_voter(each, voters)]
+            present = [each for each in map(quorum.disk_of, voters) if each is not None]
             known = [each for each in present if each.state is None or each.state.epoch >= epoch]
             if len(known) + len(voters) - len(present) < len(voters) // 2 + 1 and voters:
                 yield Observation(
@@ -239,24 +246,18 @@ def _histories(quorum: Quorum) -> Iterator[Observation]:
                 f"has a tail of epoch {epoch} from offset {fork.offset:,} on that differs from the log of "
                 f"node {(best or one).name}"
             )
-            if fork.offset < committed and _is_on(quorum, best, committed):
+            if fork.offset < committed and best is not None and best.end >= committed:
+                first = best.start
+                truncates = f"the node truncates to offset {fork.offset:,} when it fetches"
+                if first > 0 and fork.offset <= first:
+                    truncates = "the node receives a snapshot when it fetches"
                 yield _note(
-                    "diverged-tail",
-                    behind,
-                    f"{tail}. These records were not committed; the node truncates to offset {fork.offset:,} "
-                    "when it fetches.",
+                    "diverged-tail", behind, f"{tail}. These records were not committed; {truncates}."
                 )
             else:
                 yield _note(
-                    "diverged-tail",
-                    behind,
-                    f"{tail}. The next election decides which of both is kept.",
+                    "diverged-tail", behind, f"{tail}. The next election decides which of both is kept."
                 )
-
-
-def _is_on(quorum: Quorum, disk: StoredDisk | None, committed: int) -> bool:
-    """Whether a log has all that is committed."""
-    return disk is not None and disk.end >= committed
 
 
 def _lagging(quorum: Quorum) -> Iterator[Observation]:
@@ -264,12 +265,13 @@ def _lagging(quorum: Quorum) -> Iterator[Observation]:
     for disk in quorum.disks:
         if best is None or disk is best or agreed(disk, best)[1] is not None:
             continue
-        if disk.end < best.end and disk.segments:
+        (own_epoch, own_end), (epoch, end) = disk.position, best.position
+        if disk.position < best.position and own_end < end and disk.segments:
             yield _note(
                 "lagging",
                 disk,
-                f"lags: its log ends at offset {disk.end:,}, in epoch {disk.last_epoch}; that of node "
-                f"{best.name} at {best.end:,}, in epoch {best.last_epoch}.",
+                f"lags: its log ends at offset {own_end:,}, in epoch {own_epoch}; that of {best.label} at "
+                f"{end:,}, in epoch {epoch}.",
             )
 
 
@@ -277,51 +279,64 @@ def _voter_sets(quorum: Quorum) -> Iterator[Observation]:
     newest = quorum.committed.voters
     if newest is None:
         return
-    keys, below = newest.voters.keys, quorum.committed.below
+    keys = newest.voters.keys
     for disk in quorum.disks:
         effective = disk.voter_sets[-1] if disk.voter_sets else None
-        if effective is not None and effective.offset >= max(below, 1):
+        if effective is not None and effective in quorum.later_sets and effective.voters.keys != keys:
             yield _note(
                 "uncommitted-voter-set",
                 disk,
                 f"uses the voter set of offset {effective.offset:,} ({named(effective.voters.keys)}), which "
-                "these disks do not show to be committed: the next election may remove it.",
+                "these disks do not show to be committed. If it is not, the next election may remove it.",
             )
         elif effective is not None and effective.voters.keys != keys and effective.offset < newest.offset:
             yield _note(
-                "older-voter-set",
-                disk,
-                f"uses an older voter set, {_told_apart(effective, newest)}.",
+                "older-voter-set", disk, f"uses an older voter set, {_told_apart(effective, newest)}."
             )
-        yield from _membership(disk, keys)
+        yield from _membership(quorum, disk, keys)
 
 
-def _membership(disk: StoredDisk, voters: tuple[VoterKey, ...]) -> Iterator[Observation]:
+def _membership(quorum: Quorum, disk: StoredDisk, voters: tuple[VoterKey, ...]) -> Iterator[Observation]:
+    """Whether a disk is that of a voter. A later set that has it may be the effective one."""
     key = disk.key
     if key is None or is_voter(disk, voters):
         return
+    if any(is_voter(disk, each.voters.keys) for each in quorum.later_sets):
+        return
     entry = next((each for each in voters if each.id == key.id), None)
     if entry is not None:
+        own = "no directory id" if key.directory is None else f"the directory id {key.directory}"
         yield _problem(
             "other-directory",
             disk,
-            f"has the directory id {key.directory}, but the voter set names {entry}: it is no voter, and the "
-            f"quorum of {len(voters)} is one short. Remove the voter {entry}, then add {key}.",
+            f"has {own}, but the voter set names {entry}: it is no voter, and the quorum of {len(voters)} is "
+            f"one short. When a leader is there, remove the voter {entry}, then add node {key.id} with its "
+            "new directory.",
         )
     elif any(each.id == key.id for each in disk.voters):
         yield _note(
             "removed-unaware",
             disk,
-            f"is not in the committed voter set ({named(voters)}), but its own log says so still. It can be "
-            "stopped.",
+            f"is not in the committed voter set ({named(voters)}); its own log ends before its removal.",
+        )
+
+
+def _static_voters(quorum: Quorum) -> Iterator[Observation]:
+    lists = {each.voters: each for each in quorum.disks if not each.voter_sets and each.voters}
+    if len(lists) > 1:
+        said = "; ".join(f"{disk.label} {named(voters)}" for voters, disk in lists.items())
+        yield Observation(
+            "static-voters-differ",
+            True,
+            tuple(disk.name for disk in lists.values()),
+            f"the lists of static voters differ ({said}): their majorities need not have a voter in common.",
         )
 
 
 def _versions(quorum: Quorum) -> Iterator[Observation]:
     level = max((disk.kraft_version for disk in quorum.disks), default=0)
     for disk in quorum.disks:
-        begins = disk.start == 0 or disk.snapshot is not None
-        if disk.kraft_version < level and disk.batches and begins:
+        if disk.kraft_version < level and disk.batches and disk.has_prefix:
             yield _note(
                 "older-kraft-version",
                 disk,
@@ -331,10 +346,11 @@ def _versions(quorum: Quorum) -> Iterator[Observation]:
 
 def _missing(quorum: Quorum) -> Iterator[Observation]:
     newest = quorum.committed.voters
-    voters = newest.voters.keys if newest is not None else _configured(quorum)
+    sets = [() if newest is None else newest.voters.keys, *(each.voters.keys for each in quorum.later_sets)]
+    voters = dict.fromkeys(each for keys in sets for each in keys) or dict.fromkeys(_configured(quorum))
     missing = [each for each in voters if not any(is_voter(disk, (each,)) for disk in quorum.disks)]
     replaced = {disk.key.id for disk in quorum.disks if disk.key is not None}
-    away = [each for each in missing if each.id not in replaced]
+    away = list({each.id: each for each in missing if each.id not in replaced}.values())
     if away:
         yield Observation(
             "not-given",
@@ -369,4 +385,7 @@ def _told_apart(older: VoterSetAt, newer: VoterSetAt) -> str:
 
 
 _OF_A_DISK = (_damage, _identity, _election_state, _snapshots)
-_OF_THE_QUORUM = (_identities, _leaders, _elections, _histories, _lagging, _voter_sets, _versions, _missing)
+_OF_THE_QUORUM = (
+    *(_identities, _leaders, _elections, _histories, _lagging, _voter_sets, _static_voters),
+    *(_versions, _missing),
+)

@@ -7,7 +7,7 @@ not on any disk, so this is a lower bound, and what is said of it holds whatever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -43,31 +43,52 @@ class Committed:
 
 @dataclass(frozen=True)
 class Quorum:
-    """The disks that were read, one for each node."""
+    """The disks that were read."""
 
     disks: tuple[StoredDisk, ...]
 
     @cached_property
     def best(self) -> StoredDisk | None:
         """The disk whose log is the most recent: it wins every vote by log comparison."""
-        return max(self.disks, key=lambda each: (each.last_epoch, each.end), default=None)
+        return max(self.disks, key=lambda each: each.position, default=None)
+
+    @cached_property
+    def clusters(self) -> frozenset[str]:
+        """The ids of clusters that the disks name."""
+        return frozenset(each.meta.cluster for each in self.disks if each.meta and each.meta.cluster)
 
     @cached_property
     def committed(self) -> Committed:
         """The largest offset below which all records are surely committed."""
+        if len(self.clusters) > 1:
+            return Committed(0, "the disks are of several clusters")
         snapshots = [
-            Committed(disk.snapshot.end, f"node {disk.name} has a snapshot up to there", disk)
+            Committed(disk.snapshot.end, f"{disk.label} has a snapshot up to there", disk)
             for disk in self.disks
             if disk.snapshot is not None
         ]
         found = [*snapshots, *filter(None, map(self._committed_of, self.disks))]
         return max(found, key=lambda each: each.below, default=Committed(0, "no disk shows more"))
 
+    @cached_property
+    def later_sets(self) -> tuple[VoterSetAt, ...]:
+        """The voter sets behind what is surely committed, on any disk; a leader may use them already."""
+        below = self.committed.below
+        found = {
+            each.voters.keys: each for disk in self.disks for each in disk.voter_sets if each.offset >= below
+        }
+        return tuple(sorted(found.values(), key=lambda each: each.offset))
+
+    def disk_of(self, voter: VoterKey) -> StoredDisk | None:
+        """The disk of a voter; None if none was given, or several copies."""
+        found = [each for each in self.disks if is_voter(each, (voter,))]
+        return found[0] if len(found) == 1 else None
+
     def _committed_of(self, log: StoredDisk) -> Committed | None:
         """The largest such offset in the log of ``log``."""
-        reach = {id(disk): agreed(log, disk)[0] for disk in self.disks}
+        reach = {id(disk): agreed(log, disk)[0] for disk in self.disks if disk.has_prefix}
         for batch in reversed(log.batches):
-            holders = [each for each in self.disks if reach[id(each)] >= batch.end]
+            holders = {each for each, end in reach.items() if end >= batch.end}
             sets = list(self._sets(log, batch.end))
             reasons = [self._reason(voters, holders, batch.epoch) for voters in sets]
             if sets and all(reasons):
@@ -76,33 +97,50 @@ class Quorum:
 
     def _sets(self, log: StoredDisk, end: int) -> Iterator[tuple[VoterKey, ...]]:
         """The voter sets a majority of each of which must have the records below ``end``: the effective one
-        there, and those behind it in any log, which a leader may use already.
+        there, and those behind it in any log, which a leader may use already. Static voters: the lists of
+        all nodes.
         """
         before = [each for each in log.voter_sets if each.offset < end]
         if before:
             yield before[-1].voters.keys
-        elif log.kraft_version == 0 and log.voters:
-            yield log.voters
+        elif log.kraft_version == 0:
+            yield from sorted(
+                {each.voters for each in self.disks if not each.voter_sets and each.voters}, key=str
+            )
         behind = {each.voters.keys for disk in self.disks for each in disk.voter_sets if each.offset >= end}
         yield from sorted(behind, key=str)
 
-    def _reason(self, voters: Sequence[VoterKey], holders: list[StoredDisk], epoch: int) -> str:
-        """Why records of ``epoch`` that ``holders`` have cannot be lost under ``voters``; empty: they can.
+    def _reason(self, voters: Sequence[VoterKey], holders: Collection[int], epoch: int) -> str:
+        """Why records of ``epoch`` on the disks ``holders`` cannot be lost under ``voters``; empty: they can.
 
         A majority in that very epoch has not voted in a later one, so there is no later leader without the
-        records. Otherwise the disks of all voters must show that none has a later record and lacks these.
+        records. Otherwise the disks of all voters, as they were at one moment, must show that none has a
+        later record and lacks these, and none can be a later leader that has yet to write its first record.
         """
-        holding = [each for each in holders if is_voter(each, voters)]
+        given = [self.disk_of(each) for each in voters]
+        present = [each for each in given if each is not None]
+        holding = [each for each in present if id(each) in holders]
         current = [each for each in holding if each.state is not None and each.state.epoch == epoch]
         most = len(voters) // 2 + 1
         if len(current) >= most:
             return f"{_nodes(current)} of {len(voters)} voters have the log up to there, in epoch {epoch}"
-        present = [each for each in self.disks if is_voter(each, voters)]
-        known = len(present) == len(voters) and not any(each.log_is_damaged for each in present)
-        later = [each for each in present if each not in holding and each.last_epoch > epoch]
-        if len(holding) >= most and known and not later:
-            return f"{_nodes(holding)} of {len(voters)} voters have the log up to there, none a later epoch"
+        others = [each for each in present if each not in holding]
+        harmless = all(not each.log_is_damaged and not _may_lead_after(each, epoch) for each in others)
+        if len(holding) >= most and len(present) == len(voters) and harmless:
+            return (
+                f"{_nodes(holding)} of {len(voters)} voters have the log up to there, no other one a later "
+                "record (if no node ran while the disks were copied)"
+            )
         return ""
+
+
+def _may_lead_after(disk: StoredDisk, epoch: int) -> bool:
+    """Whether a disk has records of a later epoch, or may be that of a later leader."""
+    state, key = disk.state, disk.key
+    if disk.last_epoch > epoch or state is None or key is None:
+        return True
+    own = state.leader == key.id or (state.vote is not None and state.vote.id == key.id)
+    return state.epoch > epoch and own
 
 
 def is_voter(disk: StoredDisk, voters: Sequence[VoterKey]) -> bool:

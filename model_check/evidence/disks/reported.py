@@ -20,9 +20,12 @@ from kraftcheck.support.files import read_text
 
 _STATUS = re.compile(r"(\w+):\s+(.*)")
 _NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
+_NODE = re.compile(r"\d{1,10}", re.ASCII)
 _DIRECTORY = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 #: A sample of the raft metrics, by the names that the JMX exporter and Strimzi give to them.
 _METRIC = re.compile(r"kafka_server_raft_?metrics_(\w+?)(?:\{[^}]*\})?\s+(\S+)(?:\s+-?\d+)?", re.I)
+#: The metrics that are held against the disks.
+_COMPARED: Final = frozenset({"high_watermark", "log_end_offset", "current_epoch"})
 _STATUS_HINT: Final = "give the output of kafka-metadata-quorum.sh describe --status or --replication"
 _METRICS_HINT: Final = "give the raft metrics of one node in Prometheus' text format"
 
@@ -61,7 +64,8 @@ def read_described(path: Path) -> Described:
             columns = cells
         elif columns and len(cells) >= len(columns) and all(map(_NUMBER.fullmatch, cells[:1])):
             row = dict(zip(columns, cells, strict=False))
-            ends[int(row["NodeId"])] = _number(row["LogEndOffset"], f"{path}: LogEndOffset", _STATUS_HINT)
+            node = _number(row["NodeId"], f"{path}: NodeId", _STATUS_HINT)
+            ends[node] = _number(row["LogEndOffset"], f"{path}: LogEndOffset", _STATUS_HINT)
         elif found := _STATUS.fullmatch(line.strip()):
             status[found[1]] = found[2]
     if not ends and "LeaderEpoch" not in status:
@@ -104,18 +108,21 @@ def _voter(data: Any) -> VoterKey:
 def read_metrics(text: str) -> Metrics:
     """The metrics of ``NODE=FILE``. Raises InputError."""
     node, mark, name = text.partition("=")
-    if not mark or not node.isdecimal():
+    if not mark or not _NODE.fullmatch(node):
         raise InputError(f"--metrics: {text!r} is no NODE=FILE; say which node the metrics are of.")
     path, values = Path(name), dict[str, int]()
     for line in read_text(path, "metrics in Prometheus' text format").splitlines():
         found = _METRIC.fullmatch(line.strip())
         if found:
             try:
-                values[found[1].lower()] = int(float(found[2]))
+                value = int(float(found[2]))
             except (ValueError, OverflowError):
                 continue  # NaN: an average of nothing
-    if not values:
-        raise InputError(f"{path}: has no metric kafka_server_raft_metrics_...; {_METRICS_HINT}.")
+            if abs(value) < 2**63:
+                values[found[1].lower()] = value
+    if not values.keys() & _COMPARED:
+        names = " or ".join(f"kafka_server_raft_metrics_{each}" for each in sorted(_COMPARED))
+        raise InputError(f"{path}: has no metric {names}; {_METRICS_HINT}.")
     return Metrics(str(path), int(node), values)
 
 
@@ -139,19 +146,20 @@ def _described(quorum: Quorum, one: Described) -> Iterator[Observation]:
     if one.epoch is not None and latest > one.epoch:
         text = f"{one.where} is of epoch {one.epoch}; the disks have epoch {latest}."
         yield Observation("older-report", False, (), text)
+    yield from _leader(quorum, one)
     for node, end in sorted(one.ends.items()):
         for disk in _of(quorum, node):
             if disk.end < end:
-                yield _behind(disk, one.where, end)
+                yield _behind(disk, one.where, end, one.epoch, one.high_watermark)
     newest = quorum.committed.voters
     keys = () if newest is None else newest.voters.keys
-    if one.voters and keys and {each.id for each in one.voters} != {each.id for each in keys}:
+    if one.voters and keys and not _same(one.voters, keys):
         yield Observation(
             "reported-voters-differ",
             True,
             (),
-            f"{one.where} has the voters {named(one.voters)}; the committed voter set on the disks is "
-            f"{named(keys)}.",
+            f"{one.where} has the voters {named(one.voters, whole=True)}; the committed set on the disks "
+            f"is {named(keys, whole=True)}.",
         )
 
 
@@ -172,7 +180,8 @@ def _of_a_node(quorum: Quorum, one: Metrics) -> Iterator[Observation]:
     yield from _high_watermark(quorum, one.where, values.get("high_watermark", -1))
     for disk in _of(quorum, one.node):
         if disk.end < values.get("log_end_offset", -1):
-            yield _behind(disk, one.where, values["log_end_offset"])
+            known, high = values.get("current_epoch"), values.get("high_watermark")
+            yield _behind(disk, one.where, values["log_end_offset"], known, high)
         epoch = values.get("current_epoch", -1)
         if disk.state is not None and disk.state.epoch < epoch:
             yield Observation(
@@ -184,14 +193,40 @@ def _of_a_node(quorum: Quorum, one: Metrics) -> Iterator[Observation]:
             )
 
 
-def _behind(disk: StoredDisk, where: str, end: int) -> Observation:
-    return Observation(
-        "log-is-shorter",
-        True,
-        (disk.name,),
-        f"node {disk.name} had the log to offset {end:,} ({where}), its disk to {disk.end:,}: the disk is an "
-        "older copy, or the node has lost records that it acknowledged.",
-        ("restart-before-write-back",),
+def _behind(
+    disk: StoredDisk, where: str, end: int, epoch: int | None, high_watermark: int | None
+) -> Observation:
+    """A disk has less than its node reported. Above the high watermark a later leader may have removed it."""
+    text = f"node {disk.name} had the log to offset {end:,} ({where}), its disk to {disk.end:,}"
+    later = disk.state is not None and (epoch is None or disk.state.epoch > epoch)
+    if later and (high_watermark is None or disk.end >= high_watermark):
+        text += ": the rest may have been truncated since, as it was not committed."
+        return Observation("log-is-shorter", False, (disk.name,), text)
+    text += ": the disk is an older copy, or the node has lost records that it acknowledged."
+    return Observation("log-is-shorter", True, (disk.name,), text, ("restart-before-write-back",))
+
+
+def _leader(quorum: Quorum, one: Described) -> Iterator[Observation]:
+    """The leader of the reported epoch against those that the disks name."""
+    if one.leader is None or one.epoch is None:
+        return
+    for disk in quorum.disks:
+        stored = {leader for epoch, leader, _ in disk.leaders() if epoch == one.epoch}
+        if disk.state is not None and disk.state.epoch == one.epoch and disk.state.leader is not None:
+            stored.add(disk.state.leader)
+        if stored - {one.leader}:
+            text = (
+                f"{one.where} has leader {one.leader} of epoch {one.epoch}; the disk of node {disk.name} has "
+            )
+            text += ", ".join(map(str, sorted(stored))) + "."
+            yield Observation("two-leaders", True, (disk.name,), text, ("second-leader-of-epoch",))
+
+
+def _same(reported: tuple[VoterKey, ...], stored: tuple[VoterKey, ...]) -> bool:
+    """Whether two sets name the same voters; a directory that one does not name makes no difference."""
+    known = {each.id: each.directory for each in stored}
+    return known.keys() == {each.id for each in reported} and all(
+        None in (each.directory, known[each.id]) or each.directory == known[each.id] for each in reported
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ class _Version(msgspec.Struct):
 
 
 class _State0(msgspec.Struct, rename="camel"):
+    cluster_id: str
+    applied_offset: int
     leader_epoch: _Epoch
     leader_id: _Int32
     voted_id: _Int32
@@ -75,7 +78,7 @@ def quorum_state(content: bytes) -> QuorumState:
     """The content of ``quorum-state``. Raises UnreadableFileError where Kafka would not start with it."""
     if not content:
         raise UnreadableFileError("is empty")
-    line = content.partition(b"\n")[0]
+    line = _first_value(re.split(rb"\r|\n", content, maxsplit=1)[0])
     try:
         version = msgspec.json.decode(line, type=_Version).data_version
         if version == 0:
@@ -93,6 +96,15 @@ def quorum_state(content: bytes) -> QuorumState:
     return QuorumState(1, new.leader_epoch, _known(new.leader_id), vote, None)
 
 
+def _first_value(line: bytes) -> bytes:
+    """The first JSON value of a line; Kafka's parser does not look at what follows it."""
+    try:
+        text = line.decode("utf-8").lstrip()
+        return text[: json.JSONDecoder().raw_decode(text)[1]].encode()
+    except (ValueError, RecursionError):
+        return line
+
+
 def _known(leader: int) -> int | None:
     return None if leader == -1 else leader
 
@@ -100,7 +112,7 @@ def _known(leader: int) -> int | None:
 def meta_properties(content: bytes) -> MetaProperties:
     """The content of ``meta.properties``. Raises UnreadableFileError."""
     found = _properties(content)
-    version = found.get("version", "")
+    version = found.get("version", "0")
     if version not in ("0", "1"):
         raise UnreadableFileError(f"has version {version!r}; Kafka knows 0 and 1")
     node = found.get("node.id", found.get("broker.id"))
@@ -109,6 +121,9 @@ def meta_properties(content: bytes) -> MetaProperties:
     directory = found.get("directory.id")
     if directory is not None and not re.fullmatch(r"[A-Za-z0-9_-]{22}", directory):
         raise UnreadableFileError(f"has the directory id {directory!r}, which is no id of Kafka's")
+    for key in ("cluster.id", "node.id") if version == "1" else ():
+        if key not in found:
+            raise UnreadableFileError(f"has version 1 and no {key}")
     return MetaProperties(
         int(version), found.get("cluster.id"), None if node is None else int(node), directory
     )

@@ -17,6 +17,8 @@ from kraftcheck.evidence.logs.messages import CAUSES
 from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.states import LoggedState
 
+#: Causes that tell how an attempt ended, and not why the next one begins.
+_FAILURES: Final = frozenset({"too many voters reject it", "its pre-vote times out"})
 _VOTES: Final = frozenset({"vote granted", "vote rejected", "pre-vote granted", "pre-vote rejected"})
 #: By the role of a voter the rule by which it rejects a vote, where its vote and its leader do not decide.
 _REJECTS: Final = {"Leader": "VOTE-12", "Candidate": "VOTE-11", "Resigned": "VOTE-14"}
@@ -47,6 +49,7 @@ class Answers:
     granted: int = 0
     rejected: dict[Reason, list[VoteAnswer]] = field(default_factory=dict)
     first: Where | None = None
+    time: str = ""
 
 
 @dataclass
@@ -78,18 +81,21 @@ class Leadership:
     node: int
     time: str
     where: Where
-    end: str = "leads still where its log ends"
+    end: str = ""
     ended: str = ""
     committed: bool = False
 
 
 @dataclass
 class Epoch:
-    """All that is known of one epoch. ``answers``: by pre-vote or vote, candidate and voter."""
+    """All that is known of one epoch. ``answers``: by pre-vote or vote, candidate and voter; ``followed``: by
+    leader and follower, since when.
+    """
 
     attempts: dict[tuple[int, bool], Attempts] = field(default_factory=dict)
     leaderships: list[Leadership] = field(default_factory=list)
     answers: dict[tuple[bool, int, int], Answers] = field(default_factory=lambda: defaultdict(Answers))
+    followed: dict[int, dict[int, tuple[str, Where]]] = field(default_factory=lambda: defaultdict(dict))
     ends: list[Line] = field(default_factory=list)
 
 
@@ -100,6 +106,7 @@ class _Node:
     voters: frozenset[int] | None = None
     leads: Leadership | None = None
     attempt: Attempts | None = None
+    commits: bool = False
 
 
 class Story:
@@ -126,8 +133,10 @@ class Story:
             node.state = None
             if entry.state is not None:
                 self._epochs[entry.state.epoch].ends.append(Line(entry.time, entry.node, how, entry.where))
-        elif entry.what == "high watermark" and node.leads is not None:
-            node.leads.committed = True
+        elif entry.what == "high watermark":
+            node.commits = True
+            if node.leads is not None:
+                node.leads.committed = True
 
     def _moved(self, node: _Node, entry: HistoryEntry) -> None:
         new, cause = entry.state, node.cause
@@ -137,6 +146,8 @@ class Story:
         elif node.state is not None:
             self._leaves(node, entry, _because(node.state, new, cause))
         node.cause = "" if entry.what == "start" else cause
+        if isinstance(new.leader, int) and new.leader != entry.node:
+            self._epochs[new.epoch].followed[new.leader].setdefault(entry.node, (entry.time, entry.where))
         if new.role in ("Prospective", "Candidate"):
             self._asks(node, new, entry)
         elif new.role == "Leader":
@@ -168,13 +179,14 @@ class Story:
             attempts[entry.node, pre_vote] = found
         found.count, found.last = found.count + 1, entry.time
         found.electorate = new.electorate or node.voters
-        if node.cause:
+        if node.cause and node.cause not in _FAILURES:
             found.causes[node.cause] += 1
         node.attempt = found
 
     def _answered(self, entry: HistoryEntry, vote: VoteAnswer) -> None:
         answers = self._epochs[vote.epoch].answers[vote.pre_vote, vote.candidate.id, entry.node]
-        answers.first = answers.first or entry.where
+        if answers.first is None:
+            answers.first, answers.time = entry.where, entry.time
         if vote.granted:
             answers.granted += 1
         else:
@@ -189,8 +201,33 @@ class Story:
             lines = [*epoch.ends]
             for attempts in epoch.attempts.values():
                 lines += self._asked(epoch, attempts)
-            lines += map(_led, epoch.leaderships)
-            yield number, sorted(lines, key=lambda line: line.time)
+            for each in epoch.leaderships:
+                lines.append(_led(each, shows_commits=self._nodes[each.node].commits))
+            lines += self._without_log(epoch)
+            if lines:
+                yield number, sorted(lines, key=lambda line: line.time)
+
+    def _without_log(self, epoch: Epoch) -> Iterator[Line]:
+        """What others say of nodes whose logs were not given."""
+        for leader, by in sorted(epoch.followed.items()):
+            if leader not in self._nodes:
+                time, where = min(by.values())
+                yield Line(time, leader, f"leads, by the log of {_ids(by)}; its own was not given", where)
+        asked: dict[tuple[bool, int], dict[int, Answers]] = defaultdict(dict)
+        for (pre_vote, candidate, voter), answers in epoch.answers.items():
+            if candidate not in self._nodes:
+                asked[pre_vote, candidate][voter] = answers
+        for (pre_vote, candidate), by_voter in sorted(asked.items()):
+            first = min(by_voter.values(), key=lambda each: each.time)
+            assert first.first is not None
+            granted = [voter for voter, each in by_voter.items() if each.granted]
+            rejected = [voter for voter, each in by_voter.items() if each.rejected]
+            said = [f"granted by {_ids(granted)}"] if granted else []
+            said += [f"rejected by {_ids(rejected)}"] if rejected else []
+            what = "asks for pre-votes" if pre_vote else "asks for votes"
+            yield Line(
+                first.time, candidate, f"{what}; {', '.join(said)}; its log was not given", first.first
+            )
 
     def leaderships(self) -> Iterator[tuple[int, Leadership]]:
         """Who led which epoch."""
@@ -200,7 +237,11 @@ class Story:
     def _asked(self, epoch: Epoch, attempts: Attempts) -> Iterator[Line]:
         what = "asks for pre-votes" if attempts.pre_vote else "becomes candidate"
         cause = attempts.causes.most_common(1)
-        times = f"{_often(attempts.count)} until {_clock(attempts.last)}" if attempts.count > 1 else ""
+        times = (
+            f"{_often(attempts.count)} until {_clock(attempts.last, attempts.time)}"
+            if attempts.count > 1
+            else ""
+        )
         because = f", as {cause[0][0]}" if cause else ""
         yield Line(attempts.time, attempts.node, f"{what}{times}{because}", attempts.where)
         granted, answering = {attempts.node}, {attempts.node}
@@ -214,22 +255,30 @@ class Story:
                 text = f"is rejected by node {voter}{_often(len(votes))}: {reason.text}{_log(reason, votes)}"
                 rules = (reason.rule,) if reason.rule else ()
                 yield Line(attempts.time, attempts.node, text, answers.first, rules)
-        yield _outcome(attempts, attempts.granted or frozenset(granted), answering)
+        shown = attempts.granted is not None
+        yield _outcome(
+            attempts, attempts.granted or frozenset(granted), answering, set(self._nodes), shown=shown
+        )
 
 
-def _outcome(attempts: Attempts, granted: frozenset[int], answering: set[int]) -> Line:
-    """What came of it; ``answering``: the voters in whose logs an answer stands."""
-    votes = f"granted by {_ids(granted)}"
+def _outcome(
+    attempts: Attempts, granted: frozenset[int], answering: set[int], given: set[int], *, shown: bool
+) -> Line:
+    """What came of it; ``answering``: the voters in whose logs an answer stands; ``given``: the nodes with
+    logs; ``shown``: the lines of the node itself say who granted.
+    """
+    votes = f"granted by {'' if shown else 'at least '}{_ids(granted)}"
     silent = frozenset[int]()
     if attempts.electorate:
         count = len(attempts.electorate)
         votes += f", of voters {_ids(attempts.electorate)} ({count // 2 + 1} needed)"
         silent = attempts.electorate - answering - granted
     ends = [end for end, _ in attempts.ends.most_common(2)]
-    result = "wins" if attempts.won else "fails" if ends else "waits where its log ends"
+    result = "wins" if attempts.won else "fails" if ends else "still waits where its log ends"
     text = f"{result}: {votes}"
     if not attempts.won:
-        text += f"; no answer of {_ids(silent)}" if silent else ""
+        text += f"; no answer in the log of {_ids(silent & given)}" if silent & given else ""
+        text += f"; no log of {_ids(silent - given)}" if silent - given else ""
         text += "".join(f"; {end}" for end in ends)
     return Line(attempts.last or attempts.time, attempts.node, text, attempts.where)
 
@@ -254,11 +303,11 @@ def _because(old: LoggedState, new: LoggedState, cause: str) -> str:
     return cause or f"becomes {new.role}"
 
 
-def _led(leadership: Leadership) -> Line:
-    stalled = "" if leadership.committed else "; commits nothing that the logs show"
-    until = (
-        f" until {_clock(leadership.ended)}: {leadership.end}" if leadership.ended else f"; {leadership.end}"
-    )
+def _led(leadership: Leadership, *, shows_commits: bool) -> Line:
+    stalled = "; commits nothing that its log shows" if shows_commits and not leadership.committed else ""
+    until = ", still where its log ends"
+    if leadership.ended:
+        until = f" until {_clock(leadership.ended, leadership.time)}: {leadership.end}"
     return Line(leadership.time, leadership.node, f"leads{until}{stalled}", leadership.where)
 
 
@@ -266,9 +315,10 @@ def _often(count: int) -> str:
     return f" {count} times" if count > 1 else ""
 
 
-def _clock(time: str) -> str:
-    """A time without its date."""
-    return time.rpartition(" ")[2]
+def _clock(time: str, since: str) -> str:
+    """A time, without its date where that is the one of ``since``."""
+    date, _, clock = time.rpartition(" ")
+    return clock if date == since.rpartition(" ")[0] else time
 
 
 def _log(reason: Reason, votes: list[VoteAnswer]) -> str:

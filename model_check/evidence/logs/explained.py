@@ -12,6 +12,8 @@ from kraftcheck.support.printable import printable
 from kraftcheck.support.terminal import Console, entry, heading, say
 
 Data = dict[str, Any]
+#: So many of the first and of the last epochs are printed.
+_FIRST, _LAST = 20, 80
 
 
 def explained(story: Story, report: LogReport) -> Data:
@@ -48,16 +50,24 @@ def _line(line: Line) -> Data:
 
 def print_explained(out: Console, data: Data) -> None:
     """Print the story of each epoch, and the findings that problems look like."""
-    for epoch in data["epochs"]:
-        heading(out, f"epoch {epoch['epoch']}")
+    epochs = data["epochs"]
+    left_out = len(epochs) - _FIRST - _LAST
+    for number, epoch in enumerate(epochs):
+        if left_out > 0 and _FIRST <= number < _FIRST + left_out:
+            if number == _FIRST:
+                heading(out, f"{left_out:,} epochs are left out; --json has them")
+            continue
+        date = _date(epoch["lines"][0]["time"])
+        heading(out, f"epoch {epoch['epoch']}{f', {date}' if date else ''}")
         for line in epoch["lines"]:
+            date = _day(out, line, date)
             entry(out, _clock(line["time"]), f"{_what(line)} [{_place(line)}]", column=16)
     for like in data["looksLike"]:
         heading(out, f"looks like {_findings(like)}")
         entry(
             out, "because", f"node {like['node']}: {printable(like['because'])} [{_place(like)}]", column=16
         )
-        entry(out, "look", like["look"], column=16)
+        entry(out, "check", like["look"], column=16)
         say(out, "each finding has a page in docs/findings, with what to do", indent=2)
 
 
@@ -67,12 +77,12 @@ def markdown(data: Data) -> Iterator[str]:
         yield f"### Epoch {epoch['epoch']}\n"
         yield "| Time | What | Where |\n|---|---|---|"
         for line in epoch["lines"]:
-            yield f"| {_clock(line['time'])} | {_what(line)} | {_code(_place(line))} |"
+            yield f"| {printable(line['time'])} | {_what(line)} | {_code(_place(line))} |"
         yield ""
     for like in data["looksLike"]:
         yield f"### Looks like {_findings(like)}\n"
         yield f"Because node {like['node']}: {_code(like['because'])} ({_code(_place(like))})."
-        yield f"Look {like['look']}.\n"
+        yield f"Check {like['look']}.\n"
 
 
 def _what(line: Data) -> str:
@@ -86,6 +96,18 @@ def _findings(like: Data) -> str:
 
 def _place(data: Data) -> str:
     return printable(f"{data['file'].rpartition('/')[2]}:{data['line']}")
+
+
+def _date(time: str) -> str:
+    return printable(time.rpartition(" ")[0])
+
+
+def _day(out: Console, line: Data, date: str) -> str:
+    """Print the date of a line where it is another one than ``date``."""
+    found = _date(line["time"])
+    if found != date:
+        say(out, found, indent=2)
+    return found
 
 
 def _clock(time: str) -> str:

@@ -31,12 +31,19 @@ THREE = (Disk(1, state=(1, 1, 1)), Disk(2, state=(1, 1, 1)), Disk(3))
 ADDED = Batch(1, (VoterSet((1, 2, 3, 4)),))
 REMOVED = Batch(1, (VoterSet((1, 2)),))
 SECOND = Batch(2, (Leader(2),))
+ADDED_AGAIN = Batch(1, (VoterSet((1, 2, 3), 7),))
 SNAPSHOT = (Batch(0, (Header(), Version(), VoterSet((1, 2, 3)))), DATA, Batch(0, (Footer(),)))
 
 
 def change(*disks: Disk, **changes: Disk) -> tuple[Disk, ...]:
     """The three disks, some of them changed (``n2=``), and more."""
     return (*(changes.get(f"n{each.id}", each) for each in THREE), *disks)
+
+
+def static(id: int, voters: tuple[int, ...], batches: int) -> Disk:
+    """A disk of kraft.version 0 with so many batches."""
+    log = (Batch(1, (Leader(1),)), DATA, DATA)[:batches]
+    return Disk(id, log=log, state=(1, 1, -1), snapshots={}, configured=voters)
 
 
 def cut(place: Path) -> None:
@@ -81,7 +88,7 @@ SHORT = replace(THREE[2], log=(BEGIN,))
 #: ``!`` marks a problem.
 CASES = {
     "healthy": case(THREE, 5),
-    "only one disk of three": case(THREE[:1], 0, "not-given", "uncommitted-voter-set"),
+    "only one disk of three": case(THREE[:1], 0, "not-given"),
     "a majority of the disks": case(THREE[:2], 5, "not-given"),
     "a voter lags": case(change(n3=SHORT), 5, "lagging"),
     "only the leader has the end": case(
@@ -96,7 +103,7 @@ CASES = {
         "diverged-tail",
     ),
     "an older epoch on a majority that has voted since": case(
-        (*(replace(each, state=(2, -1, -1)) for each in THREE[:2]),), 0, "not-given", "uncommitted-voter-set"
+        (*(replace(each, state=(2, -1, -1)) for each in THREE[:2]),), 0, "not-given"
     ),
     "a leader that no majority has elected": case(
         change(n3=replace(SHORT, log=(BEGIN, Batch(3, (Leader(3),))), state=(3, 3, 3))),
@@ -171,9 +178,9 @@ CASES = {
         THREE, 5, "!damage", "not-given", damage=write(META_PROPERTIES, "version=9\n")
     ),
     "meta.properties without a node": case(
-        THREE, 5, "!no-identity", "not-given", damage=write(META_PROPERTIES, "version=1\n")
+        THREE, 5, "!no-identity", "not-given", damage=write(META_PROPERTIES, "version=0\n")
     ),
-    "another cluster": case(change(n3=replace(THREE[2], cluster="another")), 5, "!cluster-ids"),
+    "another cluster": case(change(n3=replace(THREE[2], cluster="another")), 0, "!cluster-ids"),
     "never started": case((*THREE, Disk(4, log=(), state=None, snapshots={})), 5, "lagging", "never-started"),
     "a snapshot and no prefix": case(
         change(n3=replace(THREE[2], log=(DATA,), start=4, snapshots={(4, 1): SNAPSHOT})), 5
@@ -182,10 +189,60 @@ CASES = {
         change(n3=replace(THREE[2], log=(DATA,), start=4, snapshots={})), 5, "!prefix-is-lost"
     ),
     "a snapshot beyond the log": case(
-        change(n3=replace(SHORT, snapshots={(5, 1): SNAPSHOT})), 5, "lagging", "snapshot-beyond-log"
+        change(n3=replace(SHORT, snapshots={(5, 1): SNAPSHOT})), 5, "snapshot-beyond-log"
     ),
     "a snapshot without a footer": case(
         change(n3=replace(THREE[2], snapshots={(4, 1): SNAPSHOT[:2]})), 5, "!damage"
+    ),
+    "an added voter, as far as a majority of the older set shows": case(
+        (
+            *(replace(THREE[at], log=(BEGIN, ADDED, DATA), state=(1, 1, -1)) for at in (1, 2)),
+            Disk(4, log=(BEGIN, ADDED, DATA), snapshots={}),
+        )[1:],
+        0,
+        "not-given",
+        "uncommitted-voter-set",
+    ),
+    "a disk that was replaced and added again": case(
+        (
+            replace(THREE[0], log=(BEGIN, REMOVED, ADDED_AGAIN, DATA), state=(4, -1, -1)),
+            Disk(3, log=(BEGIN, REMOVED, ADDED_AGAIN, DATA), state=(4, -1, -1), snapshots={}, directories=7),
+        ),
+        0,
+        "not-given",
+        "uncommitted-voter-set",
+    ),
+    "a later leader has yet to write": case(
+        (
+            replace(THREE[0], log=(BEGIN, DATA, SECOND), state=(4, 1, 1)),
+            replace(THREE[1], log=(BEGIN, DATA, SECOND), state=(4, 1, 1)),
+            replace(THREE[2], log=(BEGIN, DATA), state=(3, 3, 3)),
+        ),
+        4,
+        "lagging",
+    ),
+    "lists of static voters differ": case(
+        (static(1, (1,), 3), static(2, (1, 2, 3), 1)), 1, "!static-voters-differ", "lagging"
+    ),
+    "an empty log at a late start": case(
+        (THREE[0], replace(THREE[2], log=(), start=5, snapshots={})), 0, "!prefix-is-lost", "not-given"
+    ),
+    "a snapshot of a later epoch than the log": case(
+        change(n3=replace(SHORT, log=(BEGIN, DATA, DATA, DATA), snapshots={(4, 2): SNAPSHOT})),
+        5,
+        "snapshot-beyond-log",
+    ),
+    "a removed voter with its own vote": case(
+        (
+            *(replace(each, log=(BEGIN, REMOVED, DATA), state=(1, 1, 1)) for each in THREE[:2]),
+            replace(THREE[2], log=(BEGIN, REMOVED), state=(1, 1, 3)),
+        ),
+        5,
+        "!own-vote-other-leader",
+        "lagging",
+    ),
+    "a broker without quorum-state": case(
+        (*THREE, Disk(101, state=None, snapshots={})), 5, "no-quorum-state"
     ),
     "static voters": case(
         tuple(
@@ -244,6 +301,11 @@ def test_a_copy_of_a_disk_is_noticed(tmp_path: Path) -> None:
     places = [write_disk(tmp_path / name, THREE[0]) for name in ("one", "other")]
     found = observations(Quorum(tuple(map(read_disk, places))))
     assert {"same-node-id", "same-directory-id"} <= {each.kind for each in found}
+
+
+def test_copies_of_a_disk_are_no_majority(tmp_path: Path) -> None:
+    places = [write_disk(tmp_path / name, THREE[0]) for name in ("one", "other")]
+    assert Quorum(tuple(map(read_disk, places))).committed.below == 0
 
 
 def test_readable_batches_behind_damage_are_counted(tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ def test_a_status_that_fits(voters: str, tmp_path: Path) -> None:
         ("HighWatermark:          5", "HighWatermark:          9", "!committed-records-missing"),
         ("LeaderEpoch:            1", "LeaderEpoch:            0", "older-report"),
         ("[1,2,3]", "[1,2,4]", "!reported-voters-differ"),
+        ("[1,2,3]", NEW.replace(directory(1), directory(9)), "!reported-voters-differ"),
+        ("LeaderId:               1", "LeaderId:               2", "!two-leaders"),
     ],
 )
 def test_a_status_that_does_not_fit(old: str, new: str, kind: str, tmp_path: Path) -> None:
@@ -76,7 +78,9 @@ def test_a_status_that_does_not_fit(old: str, new: str, kind: str, tmp_path: Pat
 @pytest.mark.parametrize("table", [REPLICATION, OLD_REPLICATION, STATUS % "[1,2,3]" + REPLICATION])
 def test_the_ends_of_logs(table: str, tmp_path: Path) -> None:
     assert said(_made(tmp_path, "a"), status=table) == set()
-    assert said(_made(tmp_path, "b"), status=table, end=1) == {"!log-is-shorter"}
+    # Without a high watermark it may have been truncated.
+    shorter = "!log-is-shorter" if "HighWatermark" in table else "log-is-shorter"
+    assert said(_made(tmp_path, "b"), status=table, end=1) == {shorter}
 
 
 def _made(folder: Path, name: str) -> Path:
@@ -101,6 +105,7 @@ def test_metrics(tmp_path: Path) -> None:
         ("LeaderEpoch: 1\nCurrentVoters: [1,", "CurrentVoters: is no list"),
         ('LeaderEpoch: 1\nCurrentVoters: [{"name": 1}]', "CurrentVoters: is no list"),
         ("NodeId LogEndOffset\n1 far", "LogEndOffset: is 'far'"),
+        ("Foo NodeId LogEndOffset\n1 x 5", "NodeId: is 'x'"),
     ],
 )
 def test_a_status_that_is_none(text: str, place: str, tmp_path: Path) -> None:
@@ -112,7 +117,12 @@ def test_a_status_that_is_none(text: str, place: str, tmp_path: Path) -> None:
 
 def test_metrics_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kafka_server_other 7\n")
-    for text in (f"3={tmp_path / 'file'}", str(tmp_path / "file"), f"x={tmp_path / 'file'}"):
+    for text in (
+        f"3={tmp_path / 'file'}",
+        str(tmp_path / "file"),
+        f"x={tmp_path / 'file'}",
+        "9" * 5000 + "=f",
+    ):
         with pytest.raises(InputError):
             read_metrics(text)
 

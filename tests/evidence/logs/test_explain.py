@@ -65,7 +65,15 @@ def test_an_election_and_what_ended_it() -> None:
     assert one(found[0], "asks") == "1 asks for pre-votes, as its fetch timeout expires"
     assert one(found[0], "wins").startswith("1 wins: granted by ")
     assert one(found[1], "leads").startswith("1 leads until ")
-    assert one(found[1], "leads").endswith(": learns of epoch 2; commits nothing that the logs show")
+    assert one(found[1], "leads").endswith(": learns of epoch 2")
+
+
+def test_what_others_say_of_a_node_without_a_log() -> None:
+    start, follower = state("Unattached", 1), state("Follower", 1, leader=2)
+    lines = [*change(start, None), request(1, 2, "granted", voter=1), *change(follower, start)]
+    said = story(text_of(lines))[1]
+    assert one(said, "asks") == "2 asks for votes; granted by 1; its log was not given"
+    assert one(said, "leads") == "2 leads, by the log of 1; its own was not given"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +110,7 @@ def test_why_a_voter_rejects(role: object, pre_vote: bool, reason: str, rule: st
     found = one(said, "is rejected by node 2")
     assert reason in found and found.endswith(f" {rule}")
     fails = one(said, "fails")
-    assert "no answer of 3" in fails and "learns of epoch 2" in fails
+    assert "no log of 3" in fails and "learns of epoch 2" in fails
 
 
 @pytest.mark.parametrize(
@@ -154,7 +162,7 @@ def test_the_command(logs: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["logs", "--explain", str(logs)]) == 0
     out = capsys.readouterr().out
-    assert "epoch 1\n" in out and "node 1 leads until" in out and "no problem: 1 node" in out
+    assert "epoch 1, 2026-01-01\n" in out and "node 1 leads until" in out and "no problem: 1 node" in out
     assert main(["logs", "--markdown", str(logs)]) == 0
     assert "### Epoch 1\n\n| Time | What | Where |" in capsys.readouterr().out
     assert main(["logs", "--explain", "--json", str(logs)]) == 0
