@@ -55,6 +55,7 @@ def inaccessible(driver: Any) -> list[str]:
     """
     program = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
     driver.execute_script(program)
+    driver.execute_script(_AT_ONCE)
     found: list[str] = []
     for scheme in ("light", "dark"):
         media = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -62,6 +63,13 @@ def inaccessible(driver: Any) -> list[str]:
         found += driver.execute_async_script(_JUDGE, scheme)
     return found
 
+
+#: Colours change at once: in between they are those of no scheme.
+_AT_ONCE = """
+const sheet = new CSSStyleSheet();
+sheet.replaceSync("*, *::before, *::after { transition: none !important; }");
+document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+"""
 
 _JUDGE = """
 const [scheme, done] = arguments;

@@ -34,5 +34,8 @@ def test_the_command_serves_until_it_is_ended(number: signal.Signals, checking: 
             client.request("POST", "/check", json.dumps({"path": ""}), headers)
             threading.Event().wait(3)
         process.send_signal(number)
-        assert process.wait(timeout=20) == 0
+        try:
+            assert process.wait(timeout=20) == 0
+        finally:
+            process.kill()  # Otherwise the test would wait for a process that heeds no signal.
         assert process.stderr.read() == ""

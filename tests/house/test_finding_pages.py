@@ -91,7 +91,9 @@ def test_the_junit_test_of_a_page_is_of_a_property_that_has_an_assertion() -> No
         "leader-of-two-removes-itself",
         "leader-removal-timed-out",
         "observer-after-fetch-timeout",
+        "observer-keeps-old-address",
         "only-voter-restarts",
+        "voter-advertises-unreachable",
     }
 
 

@@ -14,7 +14,7 @@ from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft import timers
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.node import Node
+from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.kraft.text import parse_replica
 from kraftcheck.systems.kraft.timer_causes import Case, _is_rank
@@ -179,5 +179,5 @@ def test_a_voter_waits_as_its_place_among_the_successors_says(
 ) -> None:
     """One that is not among them, or is on another disk, waits longest."""
     event = RequestReceived(3, EndQuorumEpochRequest(1, 3, successors))
-    case = Case(KAFKA, UNATTACHED, event, None)  # type: ignore[arg-type]
+    case = Case(KAFKA, UNATTACHED, event, Execution((event,), (), (), UNATTACHED))
     assert [n for n in range(4) if _is_rank(case, SuccessorBackoff(n, 2))] == [place]
