@@ -37,7 +37,7 @@ LOG_FOLDER: Final = "__cluster_metadata-0"
 QUORUM_STATE, META_PROPERTIES, EPOCHS = "quorum-state", "meta.properties", "leader-epoch-checkpoint"
 _SEGMENT = re.compile(r"(\d{20})\.log", re.ASCII)
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint", re.ASCII)
-#: Files that Kafka has given up, or has not completed. It removes them when it starts.
+#: Files that Kafka has abandoned, or has not completed. It removes them when it starts.
 _IGNORED = re.compile(r".*\.(deleted|part|cleaned|swap|tmp)", re.DOTALL)
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 class FileDamage:
     """Where a file of a disk is not what it should be. ``position``: in bytes; None: the whole file.
     ``base``: the first offset of the damaged batch, if known; ``what``: what is there; ``at_start``: what
-    Kafka does about it when it starts.
+    Kafka does about it when it starts; ``cuts_off``: that it removes what follows.
     """
 
     file: str
@@ -54,6 +54,7 @@ class FileDamage:
     base: int | None
     what: str
     at_start: str
+    cuts_off: bool = False
 
     def __str__(self) -> str:
         where = self.file if self.position is None else f"{self.file}, byte {self.position:,}"
@@ -87,8 +88,7 @@ class StoredDisk:
 
     ``meta``, ``state``: None where the file is missing or unreadable. ``start``: the base offset of the first
     segment: where the log really starts is not stored, and this is where it starts after a restart.
-    ``batches``: those that can be read in order; ``behind``: those that can be read behind the first damage;
-    ``epochs``: the content of ``leader-epoch-checkpoint``.
+    ``batches``: those that can be read in order; ``behind``: those that can be read behind the first damage.
     """
 
     folder: Path
@@ -354,7 +354,7 @@ class _Reading:
         at_start = "Kafka does not notice it when it starts, and goes on with what follows"
         if noticed:
             at_start = "Kafka cuts the log off there when it starts, with all that follows"
-        self.damage.append(FileDamage(name, position, base, what, at_start))
+        self.damage.append(FileDamage(name, position, base, what, at_start, cuts_off=noticed))
         return False
 
     def _compare(self, batches: list[Batch], epochs: tuple[EpochStart, ...]) -> None:

@@ -56,7 +56,7 @@ def _damage(disk: StoredDisk) -> Iterator[Observation]:
     for each in disk.damage:
         text = str(each)
         behind = [batch for batch in disk.behind if each.base is not None and batch.base > each.base]
-        if each.position is not None and behind and each.file in disk.segments:
+        if each.cuts_off and behind:
             text += (
                 f", {len(behind)} readable {'batch' if len(behind) == 1 else 'batches'} up to offset "
                 f"{behind[-1].last:,} included. Copy the directory before this node starts"

@@ -86,7 +86,7 @@ class Quorum:
 
     def _committed_of(self, log: StoredDisk) -> Committed | None:
         """The largest such offset in the log of ``log``."""
-        reach = {id(disk): agreed(log, disk)[0] for disk in self.disks if disk.has_prefix}
+        reach = {id(disk): _kept(disk, agreed(log, disk)[0]) for disk in self.disks if disk.has_prefix}
         for batch in reversed(log.batches):
             holders = {each for each, end in reach.items() if end >= batch.end}
             sets = list(self._sets(log, batch.end))
@@ -132,6 +132,12 @@ class Quorum:
                 "record (if no node ran while the disks were copied)"
             )
         return ""
+
+
+def _kept(disk: StoredDisk, end: int) -> int:
+    """How much of a log up to ``end`` is left after the next start."""
+    snapshot = disk.snapshot
+    return min(end, snapshot.end) if snapshot is not None and disk.empties_log else end
 
 
 def _may_lead_after(disk: StoredDisk, epoch: int) -> bool:

@@ -129,7 +129,7 @@ class Story:
             self._moved(node, entry)
         elif entry.what in ("end", "fatal"):
             how = "shuts down" if entry.what == "end" else "exits with a fatal error"
-            self._leaves(node, entry, f"{how}")
+            self._leaves(node, entry, how)
             node.state = None
             if entry.state is not None:
                 self._epochs[entry.state.epoch].ends.append(Line(entry.time, entry.node, how, entry.where))

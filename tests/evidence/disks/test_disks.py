@@ -232,6 +232,12 @@ CASES = {
         5,
         "snapshot-beyond-log",
     ),
+    "a tail that the next start replaces by a snapshot": case(
+        (THREE[0], replace(SHORT, log=THREE[0].log, snapshots={(4, 2): SNAPSHOT})),
+        4,
+        "not-given",
+        "snapshot-beyond-log",
+    ),
     "a removed voter with its own vote": case(
         (
             *(replace(each, log=(BEGIN, REMOVED, DATA), state=(1, 1, 1)) for each in THREE[:2]),
@@ -301,6 +307,14 @@ def test_a_copy_of_a_disk_is_noticed(tmp_path: Path) -> None:
     places = [write_disk(tmp_path / name, THREE[0]) for name in ("one", "other")]
     found = observations(Quorum(tuple(map(read_disk, places))))
     assert {"same-node-id", "same-directory-id"} <= {each.kind for each in found}
+
+
+def test_damage_that_kafka_does_not_notice_removes_nothing(tmp_path: Path) -> None:
+    disks = (*THREE[:2], replace(THREE[2], log=(BEGIN, SECOND, DATA, DATA), state=(2, 2, -1)))
+    _, found = observed(tmp_path, case(disks, 3))
+    (damage,) = (each for each in found if each.kind == "damage")
+    assert "epoch 1 behind one of epoch 2" in damage.text
+    assert damage.text.endswith("Kafka does not notice it when it starts, and goes on with what follows.")
 
 
 def test_copies_of_a_disk_are_no_majority(tmp_path: Path) -> None:
