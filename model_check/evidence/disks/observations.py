@@ -74,7 +74,8 @@ def _identity(disk: StoredDisk) -> Iterator[Observation]:
 def _election_state(disk: StoredDisk) -> Iterator[Observation]:
     state = disk.state
     unreadable = any(each.file == QUORUM_STATE for each in disk.damage)
-    if state is None and not unreadable and not disk.batches and not disk.snapshots:
+    untouched = not disk.batches and not disk.snapshots and not disk.log_is_damaged
+    if state is None and not unreadable and untouched:
         yield _note(
             "never-started",
             disk,

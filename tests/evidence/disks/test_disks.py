@@ -46,6 +46,12 @@ def static(id: int, voters: tuple[int, ...], batches: int) -> Disk:
     return Disk(id, log=log, state=(1, 1, -1), snapshots={}, configured=voters)
 
 
+def cut_to(place: Path, size: int) -> None:
+    """So many bytes of the log are left."""
+    segment = place / LOG_FOLDER / f"{0:020}.log"
+    segment.write_bytes(segment.read_bytes()[:size])
+
+
 def cut(place: Path) -> None:
     """The last batch of the log lacks its end."""
     segment = place / LOG_FOLDER / f"{0:020}.log"
@@ -171,6 +177,14 @@ CASES = {
         change(n3=replace(THREE[2], state=(0, -1, -1))), 5, "!epoch-behind-log"
     ),
     "a batch cut off": case(THREE, 5, "!damage", "lagging", damage=cut),
+    "nothing can be read of a log": case(
+        (*THREE, Disk(4, log=(BEGIN,), state=None, snapshots={})),
+        5,
+        "!damage",
+        "!no-quorum-state",
+        "lagging",
+        damage=lambda place: cut_to(place, 50),
+    ),
     "a wrong bit": case(THREE, 5, "!damage", "lagging", damage=flip),
     "another epoch in the checkpoint": case(THREE, 5, "!damage", damage=write(EPOCHS, "0\n1\n7 0\n")),
     "no checkpoint": case(THREE, 5, "!damage", damage=write(EPOCHS, "nothing")),
