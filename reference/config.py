@@ -10,9 +10,8 @@ QuorumState.randomElectionTimeoutMs, LeaderState.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
-from functools import cache
 
 from kraftcheck.reference.effects import Duration, SuccessorBackoff
 from kraftcheck.reference.end_quorum_epoch import successor_backoff_ms
@@ -82,26 +81,30 @@ def span(times: Times, duration: Duration | SuccessorBackoff) -> Span | None:
     if isinstance(duration, SuccessorBackoff):
         exact = successor_backoff_ms(duration, times.election_backoff_max)
         return Span(exact, exact, ("CONFIG-6",))
-    return _spans(times).get(duration)
-
-
-@cache
-def _spans(times: Times) -> Mapping[Duration, Span]:
     election, fetch = times.election_timeout, times.fetch_timeout
-    back_off = Span(0, times.election_backoff_max + _BACKOFF_BASE - 1, ("CONFIG-6",))
-    return {
-        Duration.NONE: Span(0, 0, ()),
-        Duration.ELECTION_TIMEOUT: Span(election, max(election, 2 * election - 1), ("TIMER-2", "CONFIG-5")),
-        Duration.ELECTION_BACKOFF: back_off,
-        Duration.SEPARATE_BACKOFF: back_off,
-        Duration.ELECTION_JITTER: Span(0, times.election_backoff_max, ("CONFIG-6",)),
-        Duration.FETCH_TIMEOUT: _exactly(fetch, "CONFIG-4"),
-        Duration.CHECK_QUORUM_TIMEOUT: _exactly(fetch * 3 // 2, "CONFIG-4"),
-        Duration.BEGIN_QUORUM_EPOCH_INTERVAL: _exactly(fetch // 2, "CONFIG-4"),
-        Duration.UPDATE_VOTER_PERIOD: _exactly(fetch * times.update_voter_period, "CONFIG-4"),
-        Duration.REQUEST_TIMEOUT: _exactly(times.request_timeout, "CONFIG-7"),
-        Duration.LINGER: _exactly(times.append_linger, "CONFIG-11"),
-    }
+    match duration:
+        case Duration.NONE:
+            return Span(0, 0, ())
+        case Duration.ELECTION_TIMEOUT:
+            return Span(election, max(election, 2 * election - 1), ("TIMER-2", "CONFIG-5"))
+        case Duration.ELECTION_BACKOFF | Duration.SEPARATE_BACKOFF:
+            return Span(0, times.election_backoff_max + _BACKOFF_BASE - 1, ("CONFIG-6",))
+        case Duration.ELECTION_JITTER:
+            return Span(0, times.election_backoff_max, ("CONFIG-6",))
+        case Duration.FETCH_TIMEOUT:
+            return _exactly(fetch, "CONFIG-4")
+        case Duration.CHECK_QUORUM_TIMEOUT:
+            return _exactly(fetch * 3 // 2, "CONFIG-4")
+        case Duration.BEGIN_QUORUM_EPOCH_INTERVAL:
+            return _exactly(fetch // 2, "CONFIG-4")
+        case Duration.UPDATE_VOTER_PERIOD:
+            return _exactly(fetch * times.update_voter_period, "CONFIG-4")
+        case Duration.REQUEST_TIMEOUT:
+            return _exactly(times.request_timeout, "CONFIG-7")
+        case Duration.LINGER:
+            return _exactly(times.append_linger, "CONFIG-11")
+        case _:
+            return None
 
 
 def _exactly(milliseconds: int, rule: str) -> Span:

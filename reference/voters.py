@@ -6,7 +6,6 @@ Source: KIP-853 (replica keys, voter sets); Kafka: ReplicaKey, VoterSet, VoterSe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from kraftcheck.reference.frozen import Frozen, Unbounded
 from kraftcheck.reference.types import Ascending, Directory, Host, InSequence, KRaftLevel, Name, NodeId, Port
@@ -130,7 +129,6 @@ def static_voters(ids: Iterable[int]) -> VoterSet:
     return voter_set(Voter(ReplicaKey(n), (Endpoint("CONTROLLER", f"node-{n}", 9093),)) for n in ids)
 
 
-@lru_cache(maxsize=1024)
 def assigned_voters(ids: tuple[int, ...], configured: VoterSet) -> VoterSet:
     """The voters that an assignment names by their ids (KIP-595); where they listen is known otherwise."""
     return VoterSet(tuple(configured.find(n) or static_voters((n,)).voters[0] for n in ids))

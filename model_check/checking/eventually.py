@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import cast
 
+from kraftcheck.checking.answers import Answers
 from kraftcheck.checking.counterexamples import name_of
 from kraftcheck.engine.fairness import Lasso
 from kraftcheck.engine.graph import Graph, collect_graph
 from kraftcheck.engine.representatives import Represent, UnlikeError
-from kraftcheck.engine.system import Exploration, Verdict
+from kraftcheck.engine.system import Exploration, System, Verdict
 from kraftcheck.engine.watch import CAPACITY, IncompleteGraphError, Watch
 from kraftcheck.engine.witness import DUPLICATE, LOSS
 from kraftcheck.support.errors import InputError
@@ -26,7 +28,7 @@ MOST_COMPONENTS = 1_000
 
 
 def judge_eventually(
-    scenario: Scenario, found: Exploration, threads: int, watch: Watch
+    scenario: Scenario, found: Exploration, threads: int, watch: Watch, answers: Answers | None = None
 ) -> tuple[Judged, ...]:
     """The verdicts on the properties on the whole graph of a system without safety violations.
 
@@ -34,7 +36,7 @@ def judge_eventually(
     """
     if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
         return ()
-    system, graph, represent = graph_of(scenario, threads, watch, "eventually properties")
+    system, graph, represent = graph_of(scenario, threads, watch, "eventually properties", answers)
     judge = kind_of(scenario).liveness.judge
     judged = []
     for wanted in scenario.check.eventually:
@@ -48,10 +50,10 @@ def _named(watch: Watch, judged: str) -> Callable[[str], None]:
 
 
 def graph_of(
-    scenario: Scenario, threads: int, watch: Watch, phase: str
+    scenario: Scenario, threads: int, watch: Watch, phase: str, answers: Answers | None = None
 ) -> tuple[ModelSystem, Graph, Represent | None]:
     """The system, its whole graph, and the function from states to representatives, where epochs are
-    relative. ``phase``: the purpose of the graph.
+    relative. ``phase``: the purpose of the graph; ``answers``: what the reference answered earlier.
 
     Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives do not
     behave alike or the network has no room for a step.
@@ -60,6 +62,8 @@ def graph_of(
     system = model.build(scenario, absorbs=True)
     represent = model.liveness.representative(system, scenario)
     limits = watch.rest(max_states=MAX_GRAPH_STATES)
+    # The order of labels follows from that of the answers, and the choice of a lasso from that of labels.
+    tables = None if answers is None else answers.tables(cast(System, system), "graph", whole=True)
     try:
         graph = collect_graph(
             system,
@@ -68,6 +72,7 @@ def graph_of(
             represent=represent,
             progress=watch.progress(phase),
             watch=watch,
+            tables=tables,
         )
     except IncompleteGraphError as incomplete:
         if incomplete.limit == CAPACITY:
@@ -78,6 +83,8 @@ def graph_of(
             f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
             f"{shortened(str(error))}; leave it out; see docs/scenarios.md."
         ) from None
+    if answers is not None and tables is not None:
+        answers.keep(tables)
     return system, graph, represent
 
 

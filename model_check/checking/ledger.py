@@ -14,7 +14,7 @@ import importlib.metadata
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -135,18 +135,21 @@ class _Module:
 class Sources:
     """The sources of kraftcheck."""
 
-    def __init__(self, modules: Mapping[str, _Module], files: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, modules: Mapping[str, _Module], files: Sequence[Path] = (), rest: str | None = None
+    ) -> None:
         self._modules = modules
         self._files = files
+        self._rest = rest
 
     @classmethod
-    def installed(cls) -> Sources:
-        """Those of this installation."""
+    def installed(cls, rest: str | None = None) -> Sources:
+        """Those of this installation, of which another process may have found :attr:`rest`."""
         files = modules()
         texts = {
             name: path.read_text(encoding="utf-8", errors="backslashreplace") for name, path in files.items()
         }
-        return cls({name: _Module(text) for name, text in texts.items()}, list(files.values()))
+        return cls({name: _Module(text) for name, text in texts.items()}, list(files.values()), rest)
 
     def changed_meanwhile(self) -> bool:
         """Whether a file is younger than this process, which then may have imported the previous contents."""
@@ -169,6 +172,8 @@ class Sources:
     @cached_property
     def rest(self) -> str:
         """A digest of all dependencies of a check apart from its scenario and the noted functions."""
+        if self._rest is not None:
+            return self._rest
         found = hashlib.sha256()
         reference = {name for name in self._modules if is_of(name, RECORDED)}
         for name in sorted(self.closure() | reference):
@@ -243,14 +248,14 @@ class Ledger:
                 return None
         return Kept(entry.states, entry.when)
 
-    def keep(self, scenario: Scenario, states: int, ran: Mapping[Place, str]) -> None:
-        """Keep the result of ``scenario``, which is as expected; ``ran``: the functions that ran, with the
-        flags of their blocks.
+    def keep(self, scenario: Scenario, states: int, ran: Iterable[tuple[Place, str]]) -> None:
+        """Keep the result of ``scenario``, which is as expected; ``ran``: the parts of functions that ran,
+        each by the flags of its blocks.
         """
         seen: list[int] = []
         if self.sources.changed_meanwhile():
             return
-        for place, flags in ran.items():
+        for place, flags in sorted(set(ran)):
             digest = self.sources.seen(place, flags)
             assert digest is not None, f"{place}: has other blocks than those that were noted"
             function = _Function(place.module, place.function, flags, digest)

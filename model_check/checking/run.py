@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
+from kraftcheck.checking.answers import Answers
 from kraftcheck.checking.counterexamples import simplest_of
 from kraftcheck.checking.coverage.covering import Covered, Covering
 from kraftcheck.checking.eventually import judge_eventually, too_small
@@ -183,6 +184,7 @@ def check(
     checkpoint: Checkpoint | None = None,
     coverage: bool = False,
     report_interrupt: bool = False,
+    answers: Answers | None = None,
     explorer: Callable[..., Exploration] = explore,
 ) -> CheckResult:
     """Explore ``scenario`` exhaustively and compare the result with the expected one.
@@ -194,6 +196,8 @@ def check(
     properties is always collected anew). ``coverage``: note the coverage targets, including guards of the
     reference; they are noted without guards where the scenario has ``expect.covers``. ``report_interrupt``:
     on Ctrl-C return the result so far, with the limit "interrupted", instead of raising KeyboardInterrupt.
+    ``answers``: what the reference answered earlier, to be used and kept; not where coverage is noted or the
+    search is saved.
     ``explorer``: the function that explores the states, with the arguments and the results of
     :func:`~kraftcheck.engine.explorer.explore`. Raises InputError where the scenario contradicts itself or
     its replicas are not interchangeable although it requires that, and CheckpointError where the checkpoint
@@ -219,10 +223,18 @@ def check(
             progress=watch.progress(""),
             checkpoint=checkpoint,
         )
+        tables = None
+        if answers is not None and not coverage and checkpoint is None:
+            tables = answers.tables(
+                cast(System, covering or system), "search" if covering is None else "covered"
+            )
+            run = partial(run, tables=tables)
         before = watch.seconds
         exploration, covered = _explored(scenario, run, covering, report_interrupt)
+        if answers is not None and tables is not None:
+            answers.keep(tables)
         earlier = max(0.0, exploration.seconds - (watch.seconds - before))
-        judge = partial(judge_eventually, scenario, exploration, threads, watch)
+        judge = partial(judge_eventually, scenario, exploration, threads, watch, answers)
         liveness, graph_limit = _judged(judge, report_interrupt)
         taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
         return CheckResult(

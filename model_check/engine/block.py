@@ -23,9 +23,10 @@ from kraftcheck.engine import transition
 from kraftcheck.engine.build import build
 from kraftcheck.engine.checkpoint import Totals
 from kraftcheck.engine.expand import expand
+from kraftcheck.engine.hashing import orbits
 from kraftcheck.engine.judge import BAD, UNKNOWN, judge
 from kraftcheck.engine.pool import Job, Pool, Stages
-from kraftcheck.engine.tables import Tables, orbits
+from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.view import View
 from kraftcheck.engine.visited import SHARDS, Visited, partition
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from kraftcheck.engine.block import Batch, Blocks, Generation, Worker
 from kraftcheck.engine.checkpoint import Checkpoint, Found
 from kraftcheck.engine.frontier import IN_MEMORY, Frontier
+from kraftcheck.engine.hashing import orbits
 from kraftcheck.engine.links import Links
 from kraftcheck.engine.resume import Complete, complete, restore, save
 from kraftcheck.engine.steps import initial_states
@@ -37,7 +38,7 @@ from kraftcheck.engine.system import (
     split_goals,
     verdict_of,
 )
-from kraftcheck.engine.tables import Tables, orbits
+from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.visited import Visited
 from kraftcheck.engine.watch import CAPACITY, INTERRUPTED, PROGRESS_SECONDS, Progress, resident_bytes
 from kraftcheck.support.collector import without_collector
@@ -92,6 +93,7 @@ class Search:
     def start(self) -> Frontier:
         """Level 0."""
         states = initial_states(self.system)
+        self.tables.leave_out()
         if not states:
             raise ValueError("the system has no initial state")
         self.tables.symmetry.check_initial(states)

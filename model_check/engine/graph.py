@@ -147,6 +147,7 @@ def collect_graph(
     represent: Represent | None = None,
     progress: Callable[[Progress], None] | None = None,
     watch: Callable[[str], None] = unwatched,
+    tables: Tables | None = None,
 ) -> Graph:
     """The reachable graph of ``system``. Needs about 120 bytes a state and 28 an edge.
 
@@ -157,9 +158,9 @@ def collect_graph(
     violating steps; states that break an invariant have no successors. With ``limits.max_depth`` it is the
     graph of the levels up to that one, whose states have no successors. Raises IncompleteGraphError where
     another limit of ``limits`` is reached. ``progress``: is called with the state of the search; ``watch``:
-    see :class:`Graph`.
+    see :class:`Graph`. ``tables``: those of ``system``.
     """
-    tables, collector = Tables(system), Collector()
+    tables, collector = tables or Tables(system), Collector()
     if not tables.symmetry.trivial:
         raise ValueError("a graph shows all states: symmetry is for searches")
     others = None if represent is None else Representatives(tables, represent)

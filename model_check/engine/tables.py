@@ -14,15 +14,15 @@ plus the differences of the changed parts. (Sums of random 64-bit values as mult
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.columns import Column
-from kraftcheck.engine.native_map import MULTIPLIER, NativeMap
+from kraftcheck.engine.hashing import MASK64, MAX_BUDGETS, budget_hash, content_hash, signed, text_hash
+from kraftcheck.engine.native_map import NativeMap
 from kraftcheck.engine.symmetry import Symmetry
 from kraftcheck.engine.system import GlobalState, Loss, Outcome, PathStep, Signal, System
 from kraftcheck.engine.texts import Texts
@@ -45,39 +45,13 @@ from kraftcheck.engine.view import (
     View,
 )
 
-MASK64 = (1 << 64) - 1
-MAX_BUDGETS = 7
 
+class Footprints(Protocol):
+    """What notes the code that runs."""
 
-def content_hash(salt: Hashable, value: Hashable) -> int:
-    """A 64-bit hash of ``value``, the same in every process; ``salt`` identifies its kind and place."""
-    return _text_hash(salt, repr(value))
-
-
-def _text_hash(salt: Hashable, text: str) -> int:
-    return int.from_bytes(blake2b(f"{salt!r}|{text}".encode(), digest_size=8).digest(), "little")
-
-
-@cache
-def _budget_hash() -> NDArray[np.uint64]:
-    """The hashes of the amounts of each budget, the same for all systems."""
-    hashes = [[content_hash(("budget", i), amount) for amount in range(256)] for i in range(MAX_BUDGETS)]
-    return np.array(hashes, np.uint64)
-
-
-def signed(value: int) -> int:
-    """``value`` modulo 2**64 as the int64 with the same bits."""
-    value &= MASK64
-    return value - (1 << 64) if value >> 63 else value
-
-
-def orbits(fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The fingerprints of orbits, from those of states under all permutations (rows, permutations).
-
-    The least under all of them is small where they are many; the factor spreads its bits over the shards of
-    the visited set again.
-    """
-    return fps.min(axis=1) * MULTIPLIER if fps.shape[1] > 1 else fps[:, 0]
+    def take(self) -> int:
+        """The number of what ran since the last time; what runs equally has the same number."""
+        ...
 
 
 class Columns:
@@ -98,16 +72,20 @@ class Tables:
 
     ``calls`` counts calls of ``System.deliver`` and ``System.actions``. ``resolved`` are the keys of ``memo``
     in the order in which they were resolved, which alone decides the numbers of all interned values;
-    ``judged`` the keys of ``verdicts`` in theirs.
+    ``judged`` the keys of ``verdicts`` in theirs. ``footprints``: notes which code of the system runs, and
+    ``ran`` is then the number of what ran for each of ``resolved``, ``ran_besides`` those of all else.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, footprints: Footprints | None = None) -> None:
         if len(system.budgets) > MAX_BUDGETS or any(not 0 <= b <= 255 for b in system.budgets):
             raise ValueError(f"at most {MAX_BUDGETS} budgets of 0 to 255 each, not {system.budgets}")
         self.system = system
         self.calls = 0
         self.resolved: list[int] = []
         self.judged: list[int] = []
+        self.footprints = footprints
+        self.ran: list[int] = []
+        self.ran_besides: set[int] = set()
         self.memo = NativeMap()
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []
@@ -118,20 +96,20 @@ class Tables:
         self.signal_sequences: list[tuple[Signal, ...]] = []
         self.name_sets: list[tuple[str, ...]] = []
         # As in the arrays for the kernels; sums of a few are faster over Python's integers.
-        self._hashes_of_locals: list[list[int]] = []
-        self._hashes_of_messages: list[list[int]] = []
+        self.hashes_of_locals: list[list[int]] = []
+        self.hashes_of_messages: list[list[int]] = []
         self.owners: list[tuple[int, int, int]] = []
         self.actions: list[Hashable] = []
         self.projections: list[tuple[Hashable, ...]] = []
         self.history_projections: list[tuple[Hashable, ...]] = []
         self._repr = Texts()
         self._hashes_of_parts: dict[Hashable, int] = {}
-        self._ids: dict[Hashable, int] = {}
-        self._hashed: dict[int, Hashable] = {}
-        self._most_sends = 0
+        self.ids: dict[Hashable, int] = {}
+        self.hashed: dict[int, Hashable] = {}
+        self.most_sends = 0
         self.symmetry = Symmetry(system)
         self.columns = Columns(len(self.symmetry.permutations), len(system.invariants) + 1)
-        self._budget_hash = _budget_hash()
+        self._budget_hash = budget_hash()
         # Number 0 is "nothing" in all three, so that the kernels can skip it without a look-up.
         self.intern_labels(())
         self.intern_signals(())
@@ -140,13 +118,13 @@ class Tables:
     # -- interning ---------------------------------------------------------------------------------
 
     def _intern(self, kind: Hashable, value: Hashable, values: list[Any], item: Any) -> tuple[int, bool]:
-        number = self._ids.get((kind, value))
+        number = self.ids.get((kind, value))
         if number is not None:
             return number, False
         number = len(values)
         if number >= LIMIT:
             raise OverflowError(f"more than {LIMIT} values of kind {kind!r}")
-        self._ids[kind, value] = number
+        self.ids[kind, value] = number
         values.append(item)
         return number, True
 
@@ -155,8 +133,8 @@ class Tables:
 
         Fingerprints are sums of these hashes: different states would be taken for one.
         """
-        found = _text_hash(salt, self._repr.of(value))
-        if self._hashed.setdefault(found, value) != value:
+        found = text_hash(salt, self._repr.of(value))
+        if self.hashed.setdefault(found, value) != value:
             raise ValueError(f"two values that differ have the same text: {value!r}")
         return found
 
@@ -166,7 +144,7 @@ class Tables:
         if new:
             images = self.symmetry.locals(component, local)
             hashes = [self._hash(("local", at), image) for at, image in images]
-            self._hashes_of_locals.append(hashes)
+            self.hashes_of_locals.append(hashes)
             self.columns.local_hash.append(hashes)
             self.columns.outside.append(not self.system.within(component, local))
             self.columns.clock.append(self.system.clock(component, local))
@@ -183,7 +161,7 @@ class Tables:
             if message is None:
                 raise ValueError("None is not a message")
             hashes = [self._hash("message", it) for it in self.symmetry.images(message)]
-            self._hashes_of_messages.append(hashes)
+            self.hashes_of_messages.append(hashes)
             self.columns.message_hash.append(hashes)
             self.columns.destination.append(self.system.destination(message))
             expiry = self.system.expiry(message)
@@ -240,28 +218,57 @@ class Tables:
         if key in self.memo:
             return
         kind, a, b = key >> 60, key >> 30 & (LIMIT - 1), key & (LIMIT - 1)
-        if kind == DELIVER:
-            component, local = self.locals[a]
-            self.calls += 1
-            outcomes = self.system.deliver(component, local, self.messages[b])
-            value = self._add_outcomes(a, b, outcomes)
-        elif kind == ACT:
-            component, local = self.locals[a]
-            self.calls += 1
-            value = self._add_outcomes(a, -1, self.system.actions(component, local))
-        elif kind == RECORD:
-            value = self._record(a, b)
-        elif kind == SIGNAL_MESSAGE:
-            value = self._signal_message(a, b)
-        else:
-            component, local = self.locals[b]
-            left = self._signal_local(a, component, local)
-            self.symmetry.check_signal_local(self.signal_sequences[a], component, local, left)
-            value = self.intern_local(component, left)
-            if self.columns.clock.data[value] != self.columns.clock.data[b]:
-                raise ValueError(f"a signal of another component changes the clock of {local!r}")
+        self.note_besides()
+        answer = self._asked(kind, a, b)
+        if self.footprints is not None:
+            self.ran.append(self.footprints.take())
+        value = self._interned(kind, a, b, answer)
         self.resolved.append(key)
         self.memo.put_later(key, value)
+
+    def _asked(self, kind: int, a: int, b: int) -> Any:
+        """The system's answer for a key; none of its values has been interned yet."""
+        if kind in (DELIVER, ACT):
+            component, local = self.locals[a]
+            self.calls += 1
+            if kind == ACT:
+                return self.system.actions(component, local)
+            return self.system.deliver(component, local, self.messages[b])
+        if kind == RECORD:
+            return self._recorded(self.histories[a], self.label_sequences[b])
+        if kind == SIGNAL_MESSAGE:
+            return self._message_after(self.signal_sequences[a], self.messages[b])
+        return self._signal_local(a, *self.locals[b])
+
+    def _interned(self, kind: int, a: int, b: int, answer: Any) -> int:
+        """The value of a key, from the system's answer."""
+        if kind in (DELIVER, ACT):
+            return self._add_outcomes(a, b if kind == DELIVER else -1, answer)
+        if kind == RECORD:
+            history, violations, goals = answer
+            names = {*violations, *goals}
+            self.symmetry.check_record(self.histories[a], self.label_sequences[b], (history, names))
+            sets = self.intern_names(violations) << 30 | self.intern_names(goals) << 46
+            return self.intern_history(history) | sets
+        if kind == SIGNAL_MESSAGE:
+            self.symmetry.check_signal(self.signal_sequences[a], self.messages[b], answer)
+            return 0 if answer is None else self.intern_message(answer) + 1
+        component, local = self.locals[b]
+        self.symmetry.check_signal_local(self.signal_sequences[a], component, local, answer)
+        value = self.intern_local(component, answer)
+        if self.columns.clock.data[value] != self.columns.clock.data[b]:
+            raise ValueError(f"a signal of another component changes the clock of {local!r}")
+        return value
+
+    def leave_out(self) -> None:
+        """What ran until now does not concern the tables."""
+        if self.footprints is not None:
+            self.footprints.take()
+
+    def note_besides(self) -> None:
+        """What ran until now concerns more than one key: the numbers of values and what they stand for."""
+        if self.footprints is not None:
+            self.ran_besides.add(self.footprints.take())
 
     def settle(self) -> None:
         """Let the kernels see the resolved entries. No kernel may be running."""
@@ -289,7 +296,7 @@ class Tables:
         first = self.columns.pool.count
         for number in sends:
             self.columns.pool.append(number)
-        self._most_sends = max(self._most_sends, len(sends))
+        self.most_sends = max(self.most_sends, len(sends))
         consumes = outcome.consumes and message >= 0
         difference = self._difference(before, local, sends, message if consumes else None)
         self.columns.differences.append(difference)
@@ -321,8 +328,8 @@ class Tables:
 
     def _difference(self, before: int, after: int, sends: list[int], consumed: int | None) -> list[int]:
         """The contribution of a step to a fingerprint, modulo 2**64, under each permutation."""
-        hashes_of = self._hashes_of_messages
-        pairs = zip(self._hashes_of_locals[after], self._hashes_of_locals[before], strict=True)
+        hashes_of = self.hashes_of_messages
+        pairs = zip(self.hashes_of_locals[after], self.hashes_of_locals[before], strict=True)
         total = [new - old for new, old in pairs]
         for number in sends:
             total = [one + other for one, other in zip(total, hashes_of[number], strict=True)]
@@ -330,28 +337,25 @@ class Tables:
             total = [one - other for one, other in zip(total, hashes_of[consumed], strict=True)]
         return [each & MASK64 for each in total]
 
-    def _record(self, history: int, labels: int) -> int:
-        value = self.histories[history]
+    def _recorded(
+        self, history: Hashable, labels: tuple[Hashable, ...]
+    ) -> tuple[Hashable, tuple[str, ...], tuple[str, ...]]:
+        """The history after ``labels``, and the names of the violations and goals on the way."""
         violations: tuple[str, ...] = ()
         goals: tuple[str, ...] = ()
-        for label in self.label_sequences[labels]:
-            recorded = self.system.record(value, label)
-            value = recorded.history
+        for label in labels:
+            recorded = self.system.record(history, label)
+            history = recorded.history
             violations += recorded.violations
             goals += recorded.goals
-        names = {*violations, *goals}
-        self.symmetry.check_record(self.histories[history], self.label_sequences[labels], (value, names))
-        sets = self.intern_names(violations) << 30 | self.intern_names(goals) << 46
-        return self.intern_history(value) | sets
+        return history, violations, goals
 
-    def _signal_message(self, signals: int, number: int) -> int:
-        """The message's number plus 1, or 0 when it leaves the network."""
-        message: Hashable | None = self.messages[number]
-        for signal in self.signal_sequences[signals]:
+    def _message_after(self, signals: tuple[Signal, ...], message: Hashable | None) -> Hashable | None:
+        """The message, or ``None`` when it leaves the network."""
+        for signal in signals:
             if message is not None:
                 message = self.system.signal_message(signal, message)
-        self.symmetry.check_signal(self.signal_sequences[signals], self.messages[number], message)
-        return 0 if message is None else self.intern_message(message) + 1
+        return message
 
     def _signal_local(self, signals: int, component: int, local: Hashable) -> Hashable:
         for signal in self.signal_sequences[signals]:
@@ -490,4 +494,4 @@ class Tables:
         """Entries that a kernel needs to note the changes of a step; 1 without symmetry."""
         if self.symmetry.trivial:
             return 1
-        return 2 * self.system.components + 2 * self.system.network.capacity + self._most_sends + 8
+        return 2 * self.system.components + 2 * self.system.network.capacity + self.most_sends + 8

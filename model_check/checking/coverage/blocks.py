@@ -122,7 +122,7 @@ def _may_leave(node: ast.AST) -> bool:
     return not isinstance(node, _SCOPES) and any(_may_leave(each) for each in ast.iter_child_nodes(node))
 
 
-def flags_of(function: Function, noted: bytes | bytearray) -> str:
+def flags_of(function: Function, noted: bytes) -> str:
     """Which blocks of ``function`` began, ``1`` or ``0`` each in the order of the source, from their bytes.
 
     Blocks within one that did not begin have no flag. Empty: the function did not run, or has no statements.
@@ -132,7 +132,7 @@ def flags_of(function: Function, noted: bytes | bytearray) -> str:
     return "".join(flags) if "1" in flags else ""
 
 
-def _flag_below(node: ast.AST, noted: bytes | bytearray, number: int, flags: list[str]) -> int:
+def _flag_below(node: ast.AST, noted: bytes, number: int, flags: list[str]) -> int:
     for statements in _lists_below(node):
         for block in _blocks(statements):
             began = bool(noted[number])

@@ -1,11 +1,12 @@
 """A system that notes which of its steps are taken: by goals, which the engine collects anyway.
 
-Each outcome gets one more goal, which stands for all its coverage targets; the goals that an exploration has
+Each outcome gets one more goal, which names all its coverage targets; the goals that an exploration has
 reached then give the covered ones. The engine does no extra work, and without this system it costs nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -60,7 +61,8 @@ class Covering:
 
     def __init__(self, system: ModelSystem, *, guards: bool = False) -> None:
         self.inner = system
-        self._marks: dict[tuple[frozenset[Item], frozenset[Seen]], int] = {}
+        self._marks: set[str] = set()
+        self._seen: dict[frozenset[Seen], int] = {}
         watched = guards_of([system]) if guards else {}
         self._watch = Watch(watched, kind_of(system).asking) if watched else None
         self._complete = True
@@ -85,21 +87,23 @@ class Covering:
 
     def _marked(self, component: int, step: Step, seen: Iterable[Seen]) -> Outcome:
         outcome = self.inner.judge(component, step.outcome)
-        content = frozenset(kind_of(self.inner).covered(step)), frozenset(seen)
-        if content not in self._marks and len(self._marks) >= MOST_MARKS:
+        guards = self._seen.setdefault(frozenset(seen), len(self._seen))
+        items = sorted(set(kind_of(self.inner).covered(step)))
+        mark = _GOAL + json.dumps([items, guards])
+        if mark not in self._marks and len(self._marks) >= MOST_MARKS:
             self._complete = False
             return outcome
-        mark = self._marks.setdefault(content, len(self._marks))
-        return replace(outcome, goals=(*outcome.goals, f"{_GOAL}{mark}"))
+        self._marks.add(mark)
+        return replace(outcome, goals=(*outcome.goals, mark))
 
     def split(self, found: Exploration) -> tuple[Exploration, Covered]:
         """``found``, an exploration of this system, without these goals; and their coverage targets."""
-        contents = list(self._marks)
-        taken = [
-            contents[int(goal.removeprefix(_GOAL))] for goal in found.reached_goals if goal.startswith(_GOAL)
-        ]
+        marks = [goal for goal in found.reached_goals if goal.startswith(_GOAL)]
         goals = tuple(goal for goal in found.reached_goals if not goal.startswith(_GOAL))
-        items = frozenset(item for of_items, _ in taken for item in of_items)
-        seen = frozenset(each for _, of_guards in taken for each in of_guards)
-        guards = None if self._watch is None else seen
+        taken = [json.loads(mark.removeprefix(_GOAL)) for mark in marks]
+        items = frozenset((kind, name) for of_items, _ in taken for kind, name in of_items)
+        guards = None
+        if self._watch is not None:
+            seen = list(self._seen)
+            guards = frozenset(each for _, number in taken for each in seen[number])
         return replace(found, reached_goals=goals), Covered(items, guards, self._complete)

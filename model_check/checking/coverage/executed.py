@@ -14,17 +14,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import _lru_cache_wrapper, cache
+from functools import cache, reduce
+from operator import or_
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from kraftcheck.checking.coverage import blocks
 from kraftcheck.support.places import REFERENCE
-
-T = TypeVar("T")
-
-#: The package whose bounded caches keep what follows from calls of the reference.
-_SYSTEMS = "kraftcheck.systems"
+from kraftcheck.support.remembering import note_to
 
 
 class Place(NamedTuple):
@@ -36,60 +33,118 @@ class Place(NamedTuple):
     function: str
 
 
-@dataclass(frozen=True)
 class Recording:
     """The functions that have run since it began; it grows while it records.
 
     A function that was defined in another function is a part of that one, a lambda outside functions a part
     of its module. Code outside functions runs when its module is imported, and is not recorded.
+
+    What ran within a part of the time is a *footprint*, which has a number: :meth:`take` ends such a part.
+    Of an answer that was kept (:mod:`kraftcheck.support.remembering`) it has what ran to find it.
     """
 
-    _noted: dict[str, bytearray]
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._places: dict[str, range] = {}
+        begin = 0
+        for name in modules:
+            self._places[name] = range(begin, begin + _marked(name).size)
+            begin += _marked(name).size
+        self._noted = bytearray(begin)
+        self._nothing = bytes(begin)
+        self._again: set[int] = set()
+        self._footprints: dict[tuple[bytes, frozenset[int]], int] = {}
+
+    def part(self, module: str) -> memoryview:
+        """Where the code of a module notes its blocks."""
+        place = self._places[module]
+        return memoryview(self._noted)[place.start : place.stop]
+
+    def take(self) -> int:
+        """The footprint of all that ran since the last time, or since the recording began."""
+        key = bytes(self._noted), frozenset(self._again)
+        self._noted[:] = self._nothing
+        self._again.clear()
+        return self._footprints.setdefault(key, len(self._footprints))
+
+    # What kept answers ask for.
+
+    def begin(self) -> tuple[bytes, set[int]]:
+        before = bytes(self._noted), self._again
+        self._noted[:] = self._nothing
+        self._again = set()
+        return before
+
+    def end(self, before: tuple[bytes, set[int]]) -> int:
+        number = self.take()
+        self._noted[:], self._again = before
+        self._again.add(number)
+        return number
+
+    def again(self, number: int) -> None:
+        self._again.add(number)
+
+    # What has run.
+
+    def footprints(self) -> list[dict[Place, str]]:
+        """By number of each footprint the functions that ran, as in :attr:`flags`."""
+        whole: list[int] = []
+        for noted, again in self._footprints:
+            # Those of kept answers came first.
+            whole.append(reduce(or_, (whole[number] for number in again), int.from_bytes(noted)))
+        return [self._flags(each.to_bytes(len(self._noted))) for each in whole]
 
     @property
     def flags(self) -> dict[Place, str]:
         """The functions that ran, each with the flags of its blocks (:func:`blocks.flags_of`)."""
-        return {
-            Place(module, name): blocks.flags_of(_marked(module).functions[name], began)
-            for module, noted in self._noted.items()
-            for name, numbers in _marked(module).numbers.items()
-            if any(began := noted[numbers.start : numbers.stop])
-        }
+        return self._flags(self._everything())
+
+    def _everything(self) -> bytes:
+        found = (int.from_bytes(noted) for noted, _ in self._footprints)
+        return reduce(or_, found, int.from_bytes(self._noted)).to_bytes(len(self._noted))
+
+    def _flags(self, noted: bytes) -> dict[Place, str]:
+        found: dict[Place, str] = {}
+        for module, place in self._places.items():
+            found.update(_flags_of(module, noted[place.start : place.stop]))
+        return found
 
     @property
     def names(self) -> set[str]:
         """The functions that ran, as :func:`name_of` calls them."""
         return {name_of(place.module, place.function) for place in self.flags}
 
+    def noted_in(self, module: str) -> bytes:
+        """Which blocks of a module have run."""
+        place = self._places[module]
+        return self._everything()[place.start : place.stop]
+
 
 @contextmanager
 def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
     """Record the functions of ``packages`` that run in this context, on all threads.
 
-    Modules that are imported in the context are not recorded. Caches of the packages' functions are cleared
-    first, and those in which systems keep what they found by calling them, so that no function is missed
-    because it ran earlier. Recordings of the same packages may be
-    nested; they end in the reverse order.
+    Modules that are imported in the context are not recorded. Answers that were kept before are not used
+    (:mod:`kraftcheck.support.remembering`), so that no function is missed because it ran earlier. Recordings
+    of the same packages may be nested; they end in the reverse order.
     """
-    for cached in (*_loaded(_lru_cache_wrapper, packages), *_loaded(_lru_cache_wrapper, (_SYSTEMS,))):
-        if is_of(cached.__module__, packages) or cached.cache_parameters()["maxsize"] is not None:
-            cached.cache_clear()
     modules = {name: vars(sys.modules[name]) for name in sorted(_modules(packages))}
     before = {name: namespace.get(blocks.NOTED) for name, namespace in modules.items()}
-    noted = {name: bytearray(_marked(name).size) for name in modules}
+    found = Recording(list(modules))
     exchanged: list[tuple[FunctionType, CodeType]] = []
+    noted_before = note_to(found)
     try:
         for name, namespace in modules.items():
-            namespace[blocks.NOTED] = noted[name]
+            namespace[blocks.NOTED] = found.part(name)
         _exchange(packages, exchanged)
-        yield Recording(noted)
+        yield found
     finally:
+        note_to(noted_before)
         for function, code in exchanged:
             function.__code__ = code
         # Functions that were made in the context continue to note blocks, so the last arrays stay.
         for name, namespace in modules.items():
             if (outer := before[name]) is not None:
-                outer[:] = bytes(map(max, outer, noted[name]))
+                outer[:] = bytes(map(max, outer, found.noted_in(name)))
                 namespace[blocks.NOTED] = outer
 
 
@@ -118,36 +173,25 @@ def prepare(packages: Sequence[str]) -> None:
 
 def functions(packages: Sequence[str] = (REFERENCE,)) -> tuple[FunctionType, ...]:
     """The functions of ``packages`` that this process has, at any place."""
-    return _loaded(FunctionType, packages)
+    modules = frozenset((name, id(sys.modules[name])) for name in _modules(packages))
+    return _found(modules)
 
 
 def _modules(packages: Sequence[str]) -> list[str]:
     return [name for name, module in sys.modules.items() if module is not None and is_of(name, packages)]
 
 
-def _loaded(kind: type[T], packages: Sequence[str]) -> tuple[T, ...]:
-    """The objects of ``kind`` that the packages have in this process: functions, or caches around
-    functions.
-    """
-    modules = frozenset((name, id(sys.modules[name])) for name in _modules(packages))
-    return tuple(each for each in _found(modules) if isinstance(each, kind))
-
-
 @cache
-def _found(modules: frozenset[tuple[str, int]]) -> tuple[Any, ...]:
-    """All functions of ``modules``, each a name and an identity, and the caches around them."""
+def _found(modules: frozenset[tuple[str, int]]) -> tuple[FunctionType, ...]:
+    """All functions of ``modules``, each a name and an identity."""
     namespaces = {id(vars(sys.modules[name])) for name, _ in modules}
-    names = {name for name, _ in modules}
     return tuple(
         each
         for each in gc.get_objects()
-        if (isinstance(each, _lru_cache_wrapper) and each.__module__ in names)
         # The standard library's functions for classes of values are in no source.
-        or (
-            isinstance(each, FunctionType)
-            and id(each.__globals__) in namespaces
-            and each.__code__.co_filename != "<string>"
-        )
+        if isinstance(each, FunctionType)
+        and id(each.__globals__) in namespaces
+        and each.__code__.co_filename != "<string>"
     )
 
 
@@ -174,6 +218,22 @@ def _marked(module: str) -> _Marked:
     size = max((each.stop for each in numbers.values()), default=0)
     codes = dict(_codes_in(compile(tree, spec.origin, "exec")))
     return _Marked(blocks.functions_in(ast.parse(source)), numbers, size, codes)
+
+
+@cache
+def _flags_of(module: str, noted: bytes) -> dict[Place, str]:
+    """The functions of a module that ran, with the flags of their blocks."""
+    marked = _marked(module)
+    return {
+        Place(module, name): _flags_of_function(module, name, began)
+        for name, numbers in marked.numbers.items()
+        if any(began := noted[numbers.start : numbers.stop])
+    }
+
+
+@cache
+def _flags_of_function(module: str, name: str, began: bytes) -> str:
+    return blocks.flags_of(_marked(module).functions[name], began)
 
 
 def _codes_in(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:

@@ -183,7 +183,7 @@ def _control(
         (only,) = found.found
         if only["as_expected"]:
             ran = {Place(module, function): flags for module, function, flags in only["ran"]}
-            ledger.keep(scenario, only["states"], ran)
+            ledger.keep(scenario, only["states"], ran.items())
     return found
 
 

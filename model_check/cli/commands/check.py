@@ -9,18 +9,19 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from kraftcheck.checking import ci, ledger
+from kraftcheck.checking.answers import Answers, folder_of_this_user
 from kraftcheck.checking.coverage import pages
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.coverage.report import together
@@ -195,7 +196,7 @@ def run(arguments: argparse.Namespace) -> int:
     explored: list[Explored] = []
     interrupted, begin = False, time.monotonic()
     try:
-        for scenario, found in _explored(chosen, arguments):
+        for scenario, found in _explored(chosen, arguments, known.sources.rest if known else None):
             explored.append(found)
             if known is not None and found.outcome.as_expected:
                 known.keep(scenario, found.outcome.states, found.ran)
@@ -235,15 +236,15 @@ def run(arguments: argparse.Namespace) -> int:
 class Explored:
     """The result of one scenario, which another process may have explored.
 
-    ``data`` and the text ``for_ci`` are its output; ``ran``: the functions of the reference that ran, with
-    the flags of their blocks, where the ledger or ``--coverage-html`` wants them; ``kept``: whether a
+    ``data`` and the text ``for_ci`` are its output; ``ran``: the functions of the reference that ran, each
+    with the flags of its blocks, where the ledger or ``--coverage-html`` wants them; ``kept``: whether a
     checkpoint has a part of the search.
     ``result``: the whole, only from this process and only where ``--coverage`` needs it.
     """
 
     for_ci: ci.Result
     data: dict[str, Any]
-    ran: Mapping[Place, str]
+    ran: Sequence[tuple[Place, str]]
     interrupted: bool
     kept: bool
     result: CheckResult | None = None
@@ -254,9 +255,10 @@ class Explored:
 
 
 def _explored(
-    scenarios: Sequence[Scenario], arguments: argparse.Namespace
+    scenarios: Sequence[Scenario], arguments: argparse.Namespace, rest: str | None
 ) -> Iterator[tuple[Scenario, Explored]]:
-    """``scenarios`` with their results, in their order; after Ctrl-C those that are complete.
+    """``scenarios`` with their results, in their order; after Ctrl-C those that are complete. ``rest``: the
+    digest of :attr:`Sources.rest`, where only verdicts are asked for.
 
     A few are explored one after another on all threads. Many are explored side by side, each in a process
     with its share of the threads, the large ones first: their parts in Python then run on all cores too.
@@ -264,10 +266,11 @@ def _explored(
     count = min(arguments.threads, len(scenarios))
     if count == 1 or len(scenarios) < MANY or any(getattr(arguments, name) for name in _ONE_AT_A_TIME):
         for scenario in scenarios:
-            yield scenario, _explore(scenario, arguments, arguments.threads)
+            yield scenario, _explore(scenario, arguments, arguments.threads, rest)
         return
     prepare()  # Otherwise each process compiles.
-    work = partial(_explore, arguments=arguments, threads=max(1, arguments.threads // count), quiet=True)
+    threads = max(1, arguments.threads // count)
+    work = partial(_explore, arguments=arguments, threads=threads, rest=rest, quiet=True)
     with processes(count) as pool:
         # By number: files may give different scenarios the same name.
         order = sorted(range(len(scenarios)), key=lambda number: LARGE not in scenarios[number].tags)
@@ -286,13 +289,22 @@ def _explored(
 
 
 def _explore(
-    scenario: Scenario, arguments: argparse.Namespace, threads: int, *, quiet: bool = False
+    scenario: Scenario,
+    arguments: argparse.Namespace,
+    threads: int,
+    rest: str | None = None,
+    *,
+    quiet: bool = False,
 ) -> Explored:
     """The result of one scenario. ``quiet``: its progress is not shown, as others run at the same time."""
-    wanted = arguments.coverage_html is not None or _only_verdicts(arguments)
-    recorded = recording(ledger.RECORDED) if wanted else nullcontext()
-    with recorded as ran:
-        result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
+    wanted = arguments.coverage_html is not None or rest is not None
+    answers = None
+    with recording(ledger.RECORDED) if wanted else nullcontext() as ran:
+        if rest is not None and ran is not None:
+            answers = Answers(_sources(rest), ran, folder_of_this_user())
+        result, more, interrupted = _check(
+            scenario, arguments, threads, answers, quiet=quiet or arguments.json
+        )
     if arguments.traces is not None:
         files.write(result.traces(), arguments.traces)
     traces = result.traces() if arguments.github and not result.as_expected else []
@@ -308,11 +320,17 @@ def _explore(
     return Explored(
         ci.Result(scenario.name, file, outcome(result), captured.get(), diagram),
         as_data(result) | more if arguments.json else {},
-        {} if ran is None else ran.flags,
+        [] if ran is None else [*ran.flags.items(), *(answers.used() if answers else ())],
         interrupted,
         result.kept is not None,
         result if arguments.coverage else None,
     )
+
+
+@cache
+def _sources(rest: str) -> ledger.Sources:
+    """The sources, in this process."""
+    return ledger.Sources.installed(rest)
 
 
 def _require_different_names(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> None:
@@ -402,7 +420,12 @@ def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
 
 
 def _check(
-    scenario: Scenario, arguments: argparse.Namespace, threads: int, *, quiet: bool
+    scenario: Scenario,
+    arguments: argparse.Namespace,
+    threads: int,
+    answers: Answers | None,
+    *,
+    quiet: bool,
 ) -> tuple[CheckResult, dict[str, Any], bool]:
     """The result, the requested details of violations, and whether Ctrl-C ended the work."""
     limits = Limits(
@@ -423,6 +446,7 @@ def _check(
                 coverage=arguments.coverage,
                 progress=lambda progress: tell(f"{scenario.name}: {progress_line(progress)}"),
                 checkpoint=checkpoint,
+                answers=answers,
             )
         if result.limit == INTERRUPTED:
             return result, {}, True
@@ -472,7 +496,7 @@ def _report_coverage(out: Console, explored: Sequence[Explored], arguments: argp
     results = [each.result for each in explored if each.result is not None]
     found = together(results)
     if arguments.coverage_html is not None:
-        pages.write({each.for_ci.name: each.ran for each in explored}, found, arguments.coverage_html)
+        pages.write({each.for_ci.name: dict(each.ran) for each in explored}, found, arguments.coverage_html)
     if arguments.json:
         print_output("coverage", {"coverage": found.as_data()})
         return

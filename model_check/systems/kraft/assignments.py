@@ -8,18 +8,18 @@ so that replicas are at most one voter apart.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 
 from kraftcheck.reference.log import Batch, Log, VoterAssignment
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.reference.voters import static_voters
+from kraftcheck.support.remembering import remembered
 from kraftcheck.systems.kraft.membership import KEPT, Keys, Origin, Prefix
 
 Target = tuple[int, ...] | None
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def assignments_of(batches: Prefix) -> tuple[tuple[int, VoterAssignment], ...]:
     """The assignments in a log, each with its offset."""
     return tuple(

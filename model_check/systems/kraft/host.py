@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import cast
 
@@ -24,7 +25,8 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.startup import configured
-from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
+from kraftcheck.reference.voters import ReplicaKey, VoterSet
+from kraftcheck.support.remembering import Answers
 from kraftcheck.systems.kraft import (
     addresses,
     administration,
@@ -66,8 +68,8 @@ class Host:
 
     def __init__(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> None:
         self.wiring, self.protocol, self.identity = wiring, protocol, identity
-        self._courses: dict[tuple[ReplicaKey, int, tuple[Endpoint, ...], Disk], Course] = {}
-        self._verdicts: dict[tuple[Replica, Disk], tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self._courses = Answers[Course]()
+        self._verdicts = Answers[tuple[tuple[str, ...], tuple[str, ...]]]()
         self._judges = True
 
     def unjudged(self) -> Host:
@@ -256,19 +258,19 @@ class Host:
         """The start of the process that ``process`` configures on ``disk``."""
         # Of a replica's configuration only this changes with its disk, or when it moves.
         key = process.key, process.bootstrap_kraft_version, process.endpoints, disk
-        found = self._courses.get(key)
-        if found is None:
-            process = configured(process)
-            execution = self.boot(process, disk)
-            decided = assignments.decided_in(disk.log) if self.wiring.targets is not None else -1
-            origin = membership.own_origin(process)
-            world = World(self.wiring, process.id, disk, origin, assignment=decided, sender=execution.replica)
-            points = happen(world, execution)
-            left = world.left()
-            # No effect is left: the possible crash between two steps has the same result.
-            other = tuple(point for point in points if point.left != left)
-            found = self._courses[key] = Course(execution, world.node_after(execution), left, other)
-        return found
+        return self._courses.of(key, partial(self._new_course, process, disk))
+
+    def _new_course(self, process: Replica, disk: Disk) -> Course:
+        process = configured(process)
+        execution = self.boot(process, disk)
+        decided = assignments.decided_in(disk.log) if self.wiring.targets is not None else -1
+        origin = membership.own_origin(process)
+        world = World(self.wiring, process.id, disk, origin, assignment=decided, sender=execution.replica)
+        points = happen(world, execution)
+        left = world.left()
+        # No effect is left: the possible crash between two steps has the same result.
+        other = tuple(point for point in points if point.left != left)
+        return Course(execution, world.node_after(execution), left, other)
 
     def _booted(
         self,
@@ -315,14 +317,15 @@ class Host:
         """The properties that a start violates and the goals that it reaches, after a process that was as
         ``before``.
         """
-        found = self._verdicts.get((before, disk))
-        if found is None:
-            # The voters are those that the process found: a crash may have cut short a step that changed
-            # them.
-            known, execution = replace(before, log=disk.log), started.execution
-            violated = checks.violations(self.wiring, self.protocol, known, None, execution, started.after)
-            found = self._verdicts[before, disk] = violated, goals.reached(before, execution)
-        return found
+        return self._verdicts.of((before, disk), partial(self._new_verdict, before, disk, started))
+
+    def _new_verdict(
+        self, before: Replica, disk: Disk, started: Course
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        # The voters are those that the process found: a crash may have cut short a step that changed them.
+        known, execution = replace(before, log=disk.log), started.execution
+        violated = checks.violations(self.wiring, self.protocol, known, None, execution, started.after)
+        return violated, goals.reached(before, execution)
 
     def _crash_cost(self) -> tuple[int, ...] | None:
         return self.wiring.price_at("crashes", self.identity.id, self.wiring.choice.crashes_at)

@@ -6,13 +6,13 @@ The properties are judged with this, and not with the reference's interpretation
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from kraftcheck.reference.frozen import Frozen
 from kraftcheck.reference.log import Batch, KRaftVersion, LeaderChange, Log, Snapshot, Value, Voters
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.types import Ascending, InSequence, KRaftLevel
 from kraftcheck.reference.voters import ReplicaKey, VoterSet
+from kraftcheck.support.remembering import remembered
 
 Keys = Ascending[ReplicaKey]
 Prefix = InSequence[Batch]
@@ -66,7 +66,7 @@ def removed(before: VoterSet, after: VoterSet) -> Keys:
     return added(after, before)
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def history_of(origin: Origin, log: Log) -> tuple[tuple[int, VoterSet, int], ...]:
     """The voter sets of ``log`` with the effective kraft.version, each with the number of records before it.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 
 from kraftcheck.reference.effects import LoadSnapshot, Reply, Transition
@@ -35,6 +34,7 @@ from kraftcheck.reference.replica import (
     VoterChange,
 )
 from kraftcheck.reference.voters import ReplicaKey, VoterSet
+from kraftcheck.support.remembering import remembered
 from kraftcheck.systems.kraft import assignments, change_checks, membership
 from kraftcheck.systems.kraft.administration import first_directory
 from kraftcheck.systems.kraft.network import response_of
@@ -79,7 +79,7 @@ def _log_violations(replica: Replica) -> Iterator[str]:
         yield "VoterChangeAcknowledgedWhenCommitted"
 
 
-@lru_cache(maxsize=membership.KEPT)
+@remembered(membership.KEPT)
 def _change_violations(history: tuple[tuple[int, VoterSet, int], ...]) -> tuple[str, ...]:
     found = []
     for (_, old, version), (_, new, later) in pairwise(history):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,12 @@ NAME = "three-voters-elect"
 
 
 @cache
-def ran_in(name: str) -> tuple[int, Mapping[Place, str]]:
+def ran_in(name: str) -> tuple[int, Sequence[tuple[Place, str]]]:
     """The number of states of a scenario, and the functions that run when it is explored."""
     with recording(RECORDED) as ran:
         result = check(find(name))
     assert result.as_expected
-    return result.exploration.distinct, ran.flags
+    return result.exploration.distinct, tuple(ran.flags.items())
 
 
 def explored(path: Path, *names: str) -> Ledger:

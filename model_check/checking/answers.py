@@ -1,0 +1,188 @@
+"""What the reference answered in earlier explorations, kept for the next one of the same system.
+
+Most time of a check goes to questions to the reference that it has answered before: what a replica in this
+state does with this message. An answer still holds if the code that ran to find it is unchanged
+(:mod:`kraftcheck.checking.ledger`), block by block; the others are asked again. What is kept of a system is
+a file in the user's cache; one that is damaged, or written by other code, counts as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from kraftcheck.checking.coverage.executed import Place, Recording
+from kraftcheck.checking.ledger import Sources
+from kraftcheck.engine.kept_tables import KeptTables, contents_of, fill
+from kraftcheck.engine.system import System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.support.cache import can_be_trusted, user_cache
+from kraftcheck.support.contents import digest_of
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import write_atomically
+from kraftcheck.support.places import root
+
+_FORMAT = b"kraftcheck answers 1\n"
+_DIGEST_BYTES = 32
+#: All files together; the oldest go first.
+_MOST_BYTES = 2 << 30
+#: A file is written anew when so many answers of a hundred are new.
+_WORTH_PERCENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a function that ran, and a digest of it."""
+
+    place: Place
+    flags: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """``rest``: a digest of all dependencies but the noted functions; ``parts``: of functions;
+    ``footprints``: by number what ran, as numbers of ``parts``.
+    """
+
+    rest: str
+    parts: list[Part]
+    footprints: list[frozenset[int]]
+    tables: KeptTables
+
+
+@dataclass(slots=True)
+class _Use:
+    """The ``kept`` answers, if there are any, that tables were made of, their ``path``, and how many."""
+
+    path: Path
+    kept: _Kept | None
+    before: int
+
+
+class Answers:
+    """The answers to be used and kept in explorations, in files of ``folder``; ``recording`` notes what runs
+    and ``sources`` tell whether it is unchanged.
+    """
+
+    def __init__(self, sources: Sources, recording: Recording, folder: Path) -> None:
+        self._sources, self._recording, self._folder = sources, recording, folder
+        self._uses: list[tuple[Tables, _Use]] = []
+
+    def tables(self, system: System, what: str = "search", *, whole: bool = False) -> Tables:
+        """The tables of ``system``, with the answers that still hold; ``whole``: only if all do.
+
+        What is asked for different purposes (``what``) is kept apart.
+        """
+        tables = Tables(system, self._recording)
+        tables.leave_out()
+        # Other code may build another system of the same scenario.
+        path = self._folder / f"{digest_of(system)}-{what}.answers"
+        kept = _read(path)
+        if kept is not None and (kept.rest != self._sources.rest or not self._fill(tables, kept, whole)):
+            kept = None
+        self._uses.append((tables, _Use(path, kept, len(tables.resolved))))
+        return tables
+
+    def _fill(self, tables: Tables, kept: _Kept, whole: bool) -> bool:
+        same = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
+        if whole and not all(same):
+            return False
+        holds = np.array([all(same[part] for part in parts) for parts in kept.footprints], np.bool_)
+        if not all(holds[number] for number in kept.tables.besides):
+            return False
+        # Numbers of the kept footprints are negative from now on, those of the recording are not.
+        contents = replace(
+            kept.tables, ran=-1 - kept.tables.ran, besides=tuple(-1 - each for each in kept.tables.besides)
+        )
+        fill(tables, contents, holds[kept.tables.ran])
+        return True
+
+    def keep(self, tables: Tables) -> None:
+        """Keep the contents of ``tables``, which come from :meth:`tables`, if there is much that is new."""
+        use = next(use for each, use in self._uses if each is tables)
+        new = len(tables.resolved) - use.before
+        if 100 * new <= _WORTH_PERCENT * use.before or self._sources.changed_meanwhile():
+            return
+        contents = contents_of(tables)
+        parts: dict[Part, int] = {}
+        numbers: dict[int, int] = {}
+        footprints: list[frozenset[int]] = []
+        recorded = self._recording.footprints()
+        for number in sorted({*contents.ran.tolist(), *contents.besides}):
+            ran = self._parts_of(recorded[number]) if number >= 0 else _parts(use.kept, -1 - number)
+            numbers[number] = len(footprints)
+            footprints.append(frozenset(parts.setdefault(each, len(parts)) for each in ran))
+        contents = replace(
+            contents,
+            ran=np.array([numbers[each] for each in contents.ran.tolist()], np.int32),
+            besides=tuple(numbers[each] for each in contents.besides),
+        )
+        _write(use.path, _Kept(self._sources.rest, list(parts), footprints, contents))
+
+    def used(self) -> list[tuple[Place, str]]:
+        """What ran for the answers that were kept before."""
+        found = set[Part]()
+        for tables, use in self._uses:
+            for number in {*tables.ran, *tables.ran_besides}:
+                if number < 0:
+                    found.update(_parts(use.kept, -1 - number))
+        return [(part.place, part.flags) for part in found]
+
+    def _parts_of(self, ran: dict[Place, str]) -> list[Part]:
+        found = []
+        for place, flags in ran.items():
+            digest = self._sources.seen(place, flags)
+            assert digest is not None, f"{place}: has other blocks than those that were noted"
+            found.append(Part(place, flags, digest))
+        return found
+
+
+def _parts(kept: _Kept | None, number: int) -> list[Part]:
+    assert kept is not None
+    return [kept.parts[part] for part in kept.footprints[number]]
+
+
+def folder_of_this_user() -> Path:
+    """Where this installation keeps answers, in the user's cache."""
+    return user_cache() / f"answers-{hashlib.sha256(os.fsencode(root())).hexdigest()[:16]}"
+
+
+def _read(path: Path) -> _Kept | None:
+    try:
+        if not can_be_trusted(path.parent):
+            return None
+        content = path.read_bytes()
+    except OSError:
+        return None
+    body = content[len(_FORMAT) + _DIGEST_BYTES :]
+    if content[: len(_FORMAT) + _DIGEST_BYTES] != _FORMAT + hashlib.sha256(body).digest():
+        return None
+    found: _Kept = pickle.loads(body)
+    return found
+
+
+def _write(path: Path, kept: _Kept) -> None:
+    """Write the file; where that is not possible, the next run asks again."""
+    body = pickle.dumps(kept, pickle.HIGHEST_PROTOCOL)
+    with suppress(OSError, InputError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, _FORMAT + hashlib.sha256(body).digest() + body)
+        _make_room(sorted(path.parent.glob("*.answers"), key=lambda each: each.stat().st_mtime))
+
+
+def _make_room(files: Sequence[Path]) -> None:
+    """Remove the first of ``files`` until they are small enough together."""
+    left = sum(each.stat().st_size for each in files)
+    for each in files:
+        if left <= _MOST_BYTES:
+            return
+        left -= each.stat().st_size
+        each.unlink()

@@ -1,0 +1,96 @@
+"""The contents of tables, to be kept for later explorations of the same system.
+
+A later version of the system may answer some keys in another way: those are left out when the contents are
+taken over, and asked again when a search needs them.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraftcheck.engine.tables import Tables
+
+#: The lists of values, by their names in :class:`~kraftcheck.engine.tables.Tables`.
+_VALUES = (
+    *("locals", "messages", "histories", "label_sequences", "signal_sequences", "name_sets"),
+    *("owners", "actions", "projections", "history_projections"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTables:
+    """The contents of tables.
+
+    ``columns``: the arrays of :class:`~kraftcheck.engine.tables.Columns`; ``values``: the lists of values, as
+    :mod:`pickle` writes them; ``keys``, ``answers``: int64, the entries of ``memo``, in the order in which
+    they were resolved, and ``ran``: int32, by entry the number of what ran for it; ``judged``, ``holds``:
+    those of ``verdicts``; ``besides``: the numbers of what ran for all else.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    values: bytes
+    most_sends: int
+    keys: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    ran: NDArray[np.int32]
+    judged: NDArray[np.int64]
+    holds: NDArray[np.uint8]
+    besides: tuple[int, ...]
+
+
+def contents_of(tables: Tables) -> KeptTables:
+    """The contents of ``tables``, which note what runs. No search may use them any more."""
+    tables.settle()
+    tables.note_besides()
+    return KeptTables(
+        columns={name: column.used.copy() for name, column in vars(tables.columns).items()},
+        values=pickle.dumps([getattr(tables, name) for name in _VALUES], pickle.HIGHEST_PROTOCOL),
+        most_sends=tables.most_sends,
+        keys=np.array(tables.resolved, np.int64),
+        answers=np.array([tables.memo.get(key) for key in tables.resolved], np.int64),
+        ran=np.array(tables.ran, np.int32),
+        judged=np.array(tables.judged, np.int64),
+        holds=np.array([tables.verdicts.get(key) for key in tables.judged], np.uint8),
+        besides=tuple(sorted(tables.ran_besides)),
+    )
+
+
+def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> None:
+    """Put what is ``kept`` into ``tables``, which are new and of the same system; of the entries those that
+    are still ``valid``.
+    """
+    for name, found in zip(_VALUES, pickle.loads(kept.values), strict=True):
+        setattr(tables, name, found)
+    for name, column in vars(tables.columns).items():
+        column.count = 0
+        column.extend(kept.columns[name])
+    tables.most_sends = kept.most_sends
+    hashes = tables.columns
+    tables.hashes_of_locals = hashes.local_hash.used.tolist()
+    tables.hashes_of_messages = hashes.message_hash.used.tolist()
+    tables.ids = {(component, local): number for number, (component, local) in enumerate(tables.locals)}
+    values: dict[str, Sequence[Hashable]] = {
+        "message": tables.messages,
+        "history": tables.histories,
+        "labels": tables.label_sequences,
+        "signals": tables.signal_sequences,
+        "names": tables.name_sets,
+    }
+    for kind, found in values.items():
+        tables.ids.update(((kind, value), number) for number, value in enumerate(found))
+    locals_ = (local for _, local in tables.locals)
+    tables.hashed = dict(zip(hashes.local_hash.used[:, 0].tolist(), locals_, strict=True))
+    tables.hashed.update(zip(hashes.message_hash.used[:, 0].tolist(), tables.messages, strict=True))
+    tables.hashed.update(zip(hashes.history_hash.used[:, 0].tolist(), tables.histories, strict=True))
+    tables.resolved = kept.keys[valid].tolist()
+    tables.ran = kept.ran[valid].tolist()
+    tables.ran_besides = set(kept.besides)
+    tables.memo.put_all(kept.keys[valid], kept.answers[valid])
+    tables.judged = kept.judged.tolist()
+    tables.verdicts.put_all(kept.judged, kept.holds.astype(np.int64))

@@ -1,0 +1,110 @@
+"""Answers that are kept between explorations: used where they hold, and never where they do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kraftcheck.checking.answers import Answers
+from kraftcheck.checking.coverage.executed import recording
+from kraftcheck.checking.ledger import RECORDED, Sources
+from kraftcheck.checking.mutation import catalogue, patch
+from kraftcheck.checking.mutation.catalogue import Mutant
+from kraftcheck.checking.mutation.server import Job, Server
+from kraftcheck.checking.run import CheckResult, check
+from kraftcheck.support.forks import End
+from kraftcheck.systems.scenario import Expected, Scenario, find
+
+ROOT = Path(__file__).parents[2]
+SOURCES = Sources.installed()
+SMALL = "former-candidate-restarts"
+EXPLORED, PREPARED = (f"tests.laboratory.answers.of_mutants:{name}" for name in ("explored", "prepare"))
+#: With an *eventually* property; whose coverage is noted; of brokers; with symmetry; violated.
+VARIOUS = (
+    *("hand-over-at-shutdown", "auto-join-once", "brokers-delayed-heartbeat"),
+    *("parity-crash", "brokers-data-without-leader-epoch"),
+)
+
+
+def checked(scenario: Scenario, folder: Path, sources: Sources = SOURCES) -> CheckResult:
+    with recording(RECORDED) as ran:
+        return check(scenario, answers=Answers(sources, ran, folder))
+
+
+def timeless(result: CheckResult) -> tuple[object, ...]:
+    """All of a result but its costs."""
+    found = replace(result.exploration, seconds=0.0, calls=0, peak_memory=0, visited_bytes=0)
+    return found, result.differences, result.liveness, result.covered
+
+
+@pytest.mark.parametrize("name", [SMALL, *(pytest.param(each, marks=pytest.mark.slow) for each in VARIOUS)])
+def test_the_result_is_the_same_and_nothing_is_asked_again(name: str, tmp_path: Path) -> None:
+    scenario = find(name)
+    first, again = checked(scenario, tmp_path), checked(scenario, tmp_path)
+    assert first.as_expected and first.exploration.calls > 0
+    assert again.exploration.calls == 0
+    assert timeless(again) == timeless(first) == timeless(check(scenario))
+
+
+def test_other_expectations_have_the_same_answers(tmp_path: Path) -> None:
+    scenario = find(SMALL)
+    checked(scenario, tmp_path)
+    other = scenario.model_copy(update={"about": "", "tags": ()})
+    assert checked(other, tmp_path).exploration.calls == 0
+    bounded = scenario.model_copy(
+        update={"budgets": scenario.budgets.model_copy(update={"crashes": scenario.budgets.crashes + 1})}
+    )
+    assert checked(bounded, tmp_path).exploration.calls > 0
+
+
+@pytest.mark.parametrize("damage", [b"", b"kraftcheck", None])
+def test_a_damaged_file_counts_as_none(damage: bytes | None, tmp_path: Path) -> None:
+    scenario = find(SMALL)
+    first = checked(scenario, tmp_path)
+    (file,) = tmp_path.glob("*.answers")
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if damage is None else damage)
+    again = checked(scenario, tmp_path)
+    assert again.exploration.calls == first.exploration.calls
+    assert file.read_bytes()[:20] == content[:20]
+
+
+def test_what_others_may_write_is_not_read(tmp_path: Path) -> None:
+    scenario = find(SMALL)
+    first = checked(scenario, tmp_path)
+    tmp_path.chmod(0o777)
+    assert checked(scenario, tmp_path).exploration.calls == first.exploration.calls
+
+
+def mutants_of_scenarios(largest: int) -> list[Mutant]:
+    """The mutants that are noticed in scenarios with at most so many states."""
+    found = [(find(each.scenario), each) for each in catalogue.shipped().values() if each.equivalent is None]
+    return [each for scenario, each in found if (scenario.expect.states or 0) <= largest]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("largest", [30, pytest.param(10**9, marks=pytest.mark.nightly)])
+def test_no_answer_of_the_reference_is_taken_for_that_of_a_mutant(
+    largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers are those of the reference without a mutation; each mutant uses what is left of them."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # Processes with mutants import the laboratory.
+    mutants = mutants_of_scenarios(largest)
+    assert len(mutants) > 15
+    taken, known = 0, set[str]()
+    with Server() as server:
+        for mutant in mutants:
+            scenario = find(mutant.scenario)
+            if scenario.name not in known:
+                known.add(scenario.name)
+                checked(scenario.model_copy(update={"expect": Expected(verdict="holds")}), tmp_path)
+            changed = patch.mutated_sources(mutant)
+            arguments = {"scenario": mutant.scenario, "changed": changed, "folder": str(tmp_path)}
+            ended = server.run(Job(EXPLORED, arguments, 600, mutant.id, changed, PREPARED))
+            assert ended.end is End.DONE, (mutant.id, ended.why)
+            (found,) = ended.found
+            assert found["same"], mutant.id
+            taken += found["taken"]
+    assert taken > 0
