@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kraftcheck.checking.coverage.executed import Place, Recording
 from kraftcheck.checking.ledger import Sources
 from kraftcheck.engine.kept_tables import KeptTables, contents_of, fill
-from kraftcheck.engine.system import System
+from kraftcheck.engine.system import Exploration, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.support.cache import can_be_trusted, user_cache
 from kraftcheck.support.contents import digest_of
@@ -49,22 +50,26 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """``rest``: a digest of all dependencies but the noted functions; ``parts``: of functions;
-    ``footprints``: by number what ran, as numbers of ``parts``.
+    ``footprints``: by number what ran, as numbers of ``parts``; ``found``: what a whole search found.
     """
 
     rest: str
     parts: list[Part]
     footprints: list[frozenset[int]]
     tables: KeptTables
+    found: Exploration | None
 
 
 @dataclass(slots=True)
 class _Use:
-    """The ``kept`` answers, if there are any, that tables were made of, their ``path``, and how many."""
+    """The ``kept`` answers, if there are any, that tables were made of, and their ``path``; ``before``: how
+    many there were; ``same``: whether all still hold.
+    """
 
     path: Path
     kept: _Kept | None
     before: int
+    same: bool
 
 
 class Answers:
@@ -77,7 +82,7 @@ class Answers:
         self._uses: list[tuple[Tables, _Use]] = []
 
     def tables(self, system: System, what: str = "search", *, whole: bool = False) -> Tables:
-        """The tables of ``system``, with the answers that still hold; ``whole``: only if all do.
+        """The tables of ``system``, with answers that were kept; ``whole``: only if all are the same now.
 
         What is asked for different purposes (``what``) is kept apart.
         """
@@ -86,30 +91,40 @@ class Answers:
         # Other code may build another system of the same scenario.
         path = self._folder / f"{digest_of(system)}-{what}.answers"
         kept = _read(path)
-        if kept is not None and (kept.rest != self._sources.rest or not self._fill(tables, kept, whole)):
-            kept = None
-        self._uses.append((tables, _Use(path, kept, len(tables.resolved))))
+        same = False
+        if kept is not None and kept.rest == self._sources.rest:
+            unchanged = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
+            holds = np.array([all(unchanged[part] for part in parts) for parts in kept.footprints], np.bool_)
+            if all(holds[number] for number in kept.tables.besides):
+                same = self._fill(tables, kept, holds)
+        if not tables.resolved or (whole and not same):
+            # Nothing of it is of use.
+            tables, kept = Tables(system, self._recording), None
+        self._uses.append((tables, _Use(path, kept, len(tables.resolved), same)))
         return tables
 
-    def _fill(self, tables: Tables, kept: _Kept, whole: bool) -> bool:
-        same = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
-        if whole and not all(same):
-            return False
-        holds = np.array([all(same[part] for part in parts) for parts in kept.footprints], np.bool_)
-        if not all(holds[number] for number in kept.tables.besides):
-            return False
+    def _fill(self, tables: Tables, kept: _Kept, holds: NDArray[np.bool_]) -> bool:
         # Numbers of the kept footprints are negative from now on, those of the recording are not.
         contents = replace(
             kept.tables, ran=-1 - kept.tables.ran, besides=tuple(-1 - each for each in kept.tables.besides)
         )
-        fill(tables, contents, holds[kept.tables.ran])
-        return True
+        return fill(tables, contents, holds[kept.tables.ran])
 
-    def keep(self, tables: Tables) -> None:
-        """Keep the contents of ``tables``, which come from :meth:`tables`, if there is much that is new."""
-        use = next(use for each, use in self._uses if each is tables)
-        new = len(tables.resolved) - use.before
-        if 100 * new <= _WORTH_PERCENT * use.before or self._sources.changed_meanwhile():
+    def found(self, tables: Tables) -> Exploration | None:
+        """What a search with ``tables``, which come from :meth:`tables`, would find, if that is known: what
+        one found that had the same answers.
+        """
+        use = self._use(tables)
+        return use.kept.found if use.kept is not None and use.same else None
+
+    def keep(self, tables: Tables, found: Exploration | None = None) -> None:
+        """Keep the contents of ``tables``, which come from :meth:`tables`, if there is much that is new.
+
+        ``found``: what a search found by them, where that is complete.
+        """
+        use = self._use(tables)
+        new = sum(number >= 0 for number in tables.ran)
+        if 100 * new <= _WORTH_PERCENT * len(tables.ran) or self._sources.changed_meanwhile():
             return
         contents = contents_of(tables)
         parts: dict[Part, int] = {}
@@ -125,7 +140,10 @@ class Answers:
             ran=np.array([numbers[each] for each in contents.ran.tolist()], np.int32),
             besides=tuple(numbers[each] for each in contents.besides),
         )
-        _write(use.path, _Kept(self._sources.rest, list(parts), footprints, contents))
+        _write(use.path, _Kept(self._sources.rest, list(parts), footprints, contents, found))
+
+    def _use(self, tables: Tables) -> _Use:
+        return next(use for each, use in self._uses if each is tables)
 
     def used(self) -> list[tuple[Place, str]]:
         """What ran for the answers that were kept before."""

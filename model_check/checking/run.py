@@ -225,14 +225,18 @@ def check(
         )
         tables = None
         if answers is not None and not coverage and checkpoint is None:
-            tables = answers.tables(
-                cast(System, covering or system), "search" if covering is None else "covered"
-            )
-            run = partial(run, tables=tables)
+            what = "search" if covering is None else "covered"
+            tables = answers.tables(cast(System, covering or system), what)
+            found = answers.found(tables) if partial_order and not keep_going else None
+            if found is None:
+                run = partial(run, tables=tables)
+            else:
+                run = partial(replace, found, calls=tables.calls, seconds=0.0)
         before = watch.seconds
-        exploration, covered = _explored(scenario, run, covering, report_interrupt)
+        whole, exploration, covered = _explored(scenario, run, covering, report_interrupt)
         if answers is not None and tables is not None:
-            answers.keep(tables)
+            complete = whole.limit is None and partial_order and not keep_going
+            answers.keep(tables, whole if complete else None)
         earlier = max(0.0, exploration.seconds - (watch.seconds - before))
         judge = partial(judge_eventually, scenario, exploration, threads, watch, answers)
         liveness, graph_limit = _judged(judge, report_interrupt)
@@ -255,8 +259,8 @@ def check(
 
 def _explored(
     scenario: Scenario, run: Callable[[], Exploration], covering: Covering | None, report_interrupt: bool
-) -> tuple[Exploration, Covered | None]:
-    """The result of ``run``, and separately the notes of ``covering``."""
+) -> tuple[Exploration, Exploration, Covered | None]:
+    """The result of ``run``, the same without the notes of ``covering``, and these."""
     try:
         exploration = run()
     except Interrupted as interrupted:
@@ -270,7 +274,7 @@ def _explored(
         ) from None
     if exploration.limit == CAPACITY and not exploration.violations:
         raise too_small(scenario)
-    return (exploration, None) if covering is None else covering.split(exploration)
+    return exploration, *((exploration, None) if covering is None else covering.split(exploration))
 
 
 def _judged(

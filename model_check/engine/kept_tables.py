@@ -1,7 +1,8 @@
 """The contents of tables, to be kept for later explorations of the same system.
 
-A later version of the system may answer some keys in another way: those are left out when the contents are
-taken over, and asked again when a search needs them.
+A later version of the system may answer some keys in another way: those are asked again when the contents
+are taken over. Where all answers are as before, a search would find what it found before: it asks for nothing
+that it did not ask for then.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import ACT, DELIVER, SENDS
 
 #: The lists of values, by their names in :class:`~kraftcheck.engine.tables.Tables`.
 _VALUES = (
@@ -61,9 +63,9 @@ def contents_of(tables: Tables) -> KeptTables:
     )
 
 
-def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> None:
-    """Put what is ``kept`` into ``tables``, which are new and of the same system; of the entries those that
-    are still ``valid``.
+def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> bool:
+    """Put what is ``kept`` into ``tables``, which are new and of the same system. Of the entries those that
+    are not ``valid`` any more are asked again; whether all answers are the same.
     """
     for name, found in zip(_VALUES, pickle.loads(kept.values), strict=True):
         setattr(tables, name, found)
@@ -94,3 +96,27 @@ def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> None:
     tables.memo.put_all(kept.keys[valid], kept.answers[valid])
     tables.judged = kept.judged.tolist()
     tables.verdicts.put_all(kept.judged, kept.holds.astype(np.int64))
+    same = True
+    for key, before in zip(kept.keys[~valid].tolist(), kept.answers[~valid].tolist(), strict=True):
+        tables.resolve(key)
+        same = _is_same(tables, key, before, tables.memo.get(key)) and same
+    tables.settle()
+    return same
+
+
+def _is_same(tables: Tables, key: int, before: int, now: int) -> bool:
+    """Whether two values of a key stand for one answer."""
+    if key >> 60 not in (DELIVER, ACT):
+        return before == now
+    count = before & 0xFFFFF
+    if count != now & 0xFFFFF:
+        return False
+    pairs = ((_outcome(tables, (first >> 20) + i) for first in (before, now)) for i in range(count))
+    return all(one == other for one, other in pairs)
+
+
+def _outcome(tables: Tables, number: int) -> tuple[Any, ...]:
+    row = tables.columns.outcomes.data[number].tolist()
+    first, count = row[SENDS] >> 20, row[SENDS] & 0xFFFFF
+    row[SENDS] = tables.columns.pool.data[first : first + count].tolist()
+    return tables.actions[number], tables.owners[number], row

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,10 @@ from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.catalogue import Mutant
 from kraftcheck.checking.mutation.server import Job, Server
 from kraftcheck.checking.run import CheckResult, check
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.system import Exploration
 from kraftcheck.support.forks import End
+from kraftcheck.support.places import REFERENCE, file_of
 from kraftcheck.systems.scenario import Expected, Scenario, find
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +33,18 @@ VARIOUS = (
 )
 
 
-def checked(scenario: Scenario, folder: Path, sources: Sources = SOURCES) -> CheckResult:
+def checked(
+    scenario: Scenario,
+    folder: Path,
+    sources: Sources = SOURCES,
+    explorer: Callable[..., Exploration] = explore,
+) -> CheckResult:
     with recording(RECORDED) as ran:
-        return check(scenario, answers=Answers(sources, ran, folder))
+        return check(scenario, answers=Answers(sources, ran, folder), explorer=explorer)
+
+
+def no_search(*_: object, **__: object) -> Exploration:
+    raise AssertionError("nothing should be explored")
 
 
 def timeless(result: CheckResult) -> tuple[object, ...]:
@@ -46,6 +60,19 @@ def test_the_result_is_the_same_and_nothing_is_asked_again(name: str, tmp_path: 
     assert first.as_expected and first.exploration.calls > 0
     assert again.exploration.calls == 0
     assert timeless(again) == timeless(first) == timeless(check(scenario))
+
+
+@pytest.mark.parametrize("name", [SMALL, *(pytest.param(each, marks=pytest.mark.slow) for each in VARIOUS)])
+def test_other_code_with_the_same_answers_is_asked_and_nothing_is_explored(name: str, tmp_path: Path) -> None:
+    scenario = find(name)
+    first = checked(scenario, tmp_path)
+    module = "brokers.step" if name.startswith("brokers") else "step"
+    module = f"{REFERENCE}.{module}"
+    source = (file_of(module) or tmp_path).read_text(encoding="utf-8")
+    other = SOURCES.replaced({module: re.sub(r"(?m)^    return ", "    pass\n    return ", source)})
+    again = checked(scenario, tmp_path, other, no_search)
+    assert 0 < again.exploration.calls <= first.exploration.calls
+    assert timeless(again) == timeless(first)
 
 
 def test_other_expectations_have_the_same_answers(tmp_path: Path) -> None:
