@@ -71,7 +71,7 @@ def handle_response(work: Work, source: int, response: BeginQuorumEpochResponse)
 def acknowledge(work: Work, role: Leader, voter: int) -> None:
     """``voter`` has shown that it knows this leader."""
     if all(entry.id != voter for entry in role.progress):
-        if voter_assignments.may_have_removed(work):
+        if work.protocol.ignore_removed_voters or voter_assignments.may_have_removed(work):
             return
         raise work.exit(Fatal(FatalReason.ACKNOWLEDGED_BY_NON_VOTER, replica=voter), "BEGIN-1")
     progress = tuple(

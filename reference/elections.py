@@ -32,6 +32,13 @@ def become_candidate(work: Work) -> None:
     _go_forward(work)
 
 
+def skip_pre_vote(work: Work) -> None:
+    """A Follower becomes candidate whose leader has resigned: a pre-vote would protect no leader."""
+    if work.protocol.state_machine is StateMachine.KIP996:
+        transitions.to_prospective(work)
+    become_candidate(work)
+
+
 def replace_own_leadership(work: Work) -> bool:
     """Whether a leader that no majority fetches from becomes candidate again, in the next epoch.
 

@@ -6,7 +6,7 @@ handleEndQuorumEpochResponse, endEpochElectionBackoff, strictExponentialElection
 
 from __future__ import annotations
 
-from kraftcheck.reference import epochs
+from kraftcheck.reference import elections, epochs
 from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, SuccessorBackoff
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Timer
@@ -38,6 +38,8 @@ def handle_request(work: Work, request: EndQuorumEpochRequest) -> EndQuorumEpoch
         wait = _jitter(work) if _is_broadcast(work) else _successor_backoff(work, request)
         work.by("END-9")
         work.emit(ArmTimer(Timer.FETCH, wait))
+        if work.protocol.successor_skips_pre_vote and _is_first(work, request):
+            elections.skip_pre_vote(work)
     return _response(work, ErrorCode.NONE)
 
 
@@ -67,6 +69,11 @@ def successor_backoff_ms(backoff: SuccessorBackoff, max_ms: int) -> int:
     if backoff.position >= backoff.count:
         return max_ms
     return min(max_ms, (max_ms >> (backoff.count - 1)) << (backoff.position - 1))
+
+
+def _is_first(work: Work, request: EndQuorumEpochRequest) -> bool:
+    """Whether the replica is a voter, and the resigned leader prefers it to all others."""
+    return work.replica.is_voter and request.preferred_successors[:1] == (work.replica.key,)
 
 
 def _response(work: Work, error: ErrorCode) -> EndQuorumEpochResponse:

@@ -13,7 +13,7 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.messages import METADATA_PARTITION, EpochResponse, PartitionRequest
 from kraftcheck.reference.protocol import ClusterId, ProspectiveLeader, ReceiverKeyCheck, VoterMembership
-from kraftcheck.reference.replica import Follower, Leader, Prospective, Replica, Resigned
+from kraftcheck.reference.replica import Follower, Leader, Prospective, Replica, Resigned, Unattached
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, matches
 from kraftcheck.reference.work import Work
 
@@ -101,6 +101,8 @@ def is_misdirected_at_once(work: Work, key: ReplicaKey | None) -> bool:
 def learn(work: Work, epoch: int, leader: int | None, endpoints: tuple[Endpoint, ...]) -> None:
     """Act on a claim that ``leader`` leads ``epoch`` (``None``: only that the epoch exists)."""
     replica = work.replica
+    if work.protocol.adopt_epoch_without_endpoints and not endpoints:
+        leader = None
     if not _is_consistent(work, epoch, leader):
         fatal = Fatal(
             FatalReason.CONFLICTING_LEADER,
@@ -136,6 +138,8 @@ def _is_news(work: Work, endpoints: tuple[Endpoint, ...]) -> bool:
     if isinstance(replica.role, Prospective) and always_follows:
         work.by("PREVOTE-23", "PREVOTE-24")
         return True
+    if work.protocol.take_other_endpoints and endpoints and endpoints != replica.leader_endpoints:
+        return True
     return replica.quorum_state.leader is None or len(endpoints) > len(replica.leader_endpoints)
 
 
@@ -156,6 +160,10 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
     if response.epoch < replica.epoch or error is ErrorCode.UNKNOWN_LEADER_EPOCH:
         work.by("EPOCH-5", "RESP-2")
         return True
+    if work.protocol.ignore_lost_leadership and response.leader == replica.id != replica.quorum_state.leader:
+        work.by("EPOCH-8")
+        work.back_off(source)
+        return True
     superseded = error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if response.epoch == replica.epoch and _waits_for_announcement(work):
         return error is not ErrorCode.NONE and (superseded or _handle_partition_error(work, source, error))
@@ -166,7 +174,7 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
         learn(work, response.epoch, response.leader, endpoints)
         _note_whom_prospective_follows(work, replica)
         return True
-    if response.leader is not None and replica.quorum_state.leader is None:
+    if response.leader is not None and _finds_leader(work, endpoints):
         work.by("RESP-4")
         transitions.to_follower(work, response.epoch, response.leader, endpoints)
         _note_whom_prospective_follows(work, replica)
@@ -177,6 +185,14 @@ def handled_in_common(work: Work, source: int, response: EpochResponse) -> bool:
         transitions.to_follower(work, response.epoch, response.leader, endpoints)
         return error is not ErrorCode.NONE
     return error is not ErrorCode.NONE and _handle_partition_error(work, source, error)
+
+
+def _finds_leader(work: Work, endpoints: tuple[Endpoint, ...]) -> bool:
+    """Whether a response of the own epoch says which leader to follow, or where the known one listens."""
+    replica, protocol = work.replica, work.protocol
+    if replica.quorum_state.leader is None:
+        return bool(endpoints) or not protocol.adopt_epoch_without_endpoints
+    return protocol.follow_known_leader and isinstance(replica.role, Unattached) and bool(endpoints)
 
 
 def handled(work: Work, source: int, response: EpochResponse, *rules: str) -> bool:

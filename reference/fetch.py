@@ -74,8 +74,11 @@ def _is_due(work: Work, request: FetchRequest, response: FetchResponse) -> bool:
     return ours > theirs
 
 
-def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
-    """The answer to a fetch as of now; a valid position counts as that replica's end offset."""
+def _try_complete(work: Work, request: FetchRequest, *, again: bool = False) -> FetchResponse:
+    """The answer to a fetch as of now; a valid position counts as that replica's end offset.
+
+    ``again``: the fetch arrived earlier, and has waited since.
+    """
     error = epochs.leader_request_error(work, request.epoch)
     if error is not ErrorCode.NONE:
         work.by(REFUSALS[error])
@@ -96,7 +99,7 @@ def _try_complete(work: Work, request: FetchRequest) -> FetchResponse:
         return parked_fetches.error_response(work, ErrorCode.UNKNOWN_SERVER_ERROR)
     work.by("FETCH-14", "FETCH-1")
     batches = logs.batches_from(log, request.offset, work.protocol.fetch_max_batches)
-    progress.record_fetch(work, request.replica, request.offset)
+    progress.record_fetch(work, request.replica, request.offset, again=again)
     if progress.advance_high_watermark(work):
         high_watermark_moved(work)
     return _response(work, batches=batches)
@@ -156,7 +159,7 @@ def _answer(work: Work, due: tuple[ParkedFetch, ...]) -> None:
     work.update(parked=tuple(parked for parked in work.replica.parked if parked not in due))
     for parked in sorted(due, key=lambda parked: parked.request.offset):
         work.by("FETCH-19")
-        work.reply(parked.source, parked.correlation, _try_complete(work, parked.request))
+        work.reply(parked.source, parked.correlation, _try_complete(work, parked.request, again=True))
 
 
 # The fetcher's side.

@@ -70,11 +70,14 @@ def append_pending(work: Work, count: int) -> None:
     for records in role.pending[:count]:
         work.append(Batch(work.replica.log.end_offset, work.replica.epoch, records))
     work.update_role(pending=role.pending[count:])
+    if work.protocol.flush_before_counting:
+        work.emit(Flush(work.replica.log.end_offset))
     progress.count_own_log(work)
     if progress.advance_high_watermark(work):
         fetch.high_watermark_moved(work)
     fetch.answer_parked_below(work, work.replica.log.end_offset)
-    work.emit(Flush(work.replica.log.end_offset))
+    if not work.protocol.flush_before_counting:
+        work.emit(Flush(work.replica.log.end_offset))
 
 
 def check_quorum_expired(work: Work) -> bool:

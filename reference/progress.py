@@ -55,8 +55,11 @@ def _follow_voter_set(work: Work, role: Leader) -> None:
     work.update_role(progress=tuple(voters), observers=observers)
 
 
-def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
-    """A valid fetch at ``offset``: everything below it is durable at ``fetcher``, and it is alive."""
+def record_fetch(work: Work, fetcher: ReplicaKey, offset: int, *, again: bool) -> None:
+    """A valid fetch at ``offset``: everything below it is durable at ``fetcher``, and it is alive.
+
+    ``again``: the fetch arrived earlier, and has waited since.
+    """
     if fetcher.id < 0:
         work.by("FETCH-17")
         return
@@ -66,14 +69,14 @@ def record_fetch(work: Work, fetcher: ReplicaKey, offset: int) -> None:
     if not work.replica.voters.is_voter(fetcher):
         work.by("HWM-5", "FETCH-20")
         _record_observer(work, role, fetcher, offset)
-        count_contact(work, fetcher)
+        count_contact(work, fetcher, again=again)
         return
     work.by("FETCH-15", "BEGIN-3")
     progress = tuple(
         _fetched(work, entry, offset) if matches(entry.key, fetcher) else entry for entry in role.progress
     )
     work.update_role(progress=progress)
-    count_contact(work, fetcher)
+    count_contact(work, fetcher, again=again)
 
 
 def _record_observer(work: Work, role: Leader, fetcher: ReplicaKey, offset: int) -> None:
@@ -158,18 +161,21 @@ def _is_caught_up(work: Work, offset: int, leader_end: int) -> bool:
     return offset >= leader_end
 
 
-def count_contact(work: Work, key: ReplicaKey) -> None:
+def count_contact(work: Work, key: ReplicaKey, *, again: bool = False) -> None:
     """Check quorum: a majority heard from in time keeps the leader in office.
 
     Observers are not counted. But on a fetch of any replica the count is taken anew: a voter set that has
     become smaller may need no more than those heard from before, and a single voter needs no other.
+    ``again``: by a fetch that has counted before, when it arrived.
     """
-    if not work.protocol.counts_contacts:
+    if not work.protocol.counts_contacts or (again and work.protocol.count_fetch_once):
         return
     role = work.replica.role
     assert isinstance(role, Leader)
     replica = work.replica
     contacts = role.contacts
+    if work.protocol.forget_removed_contacts:
+        contacts = tuple(id for id in contacts if replica.voters.find(id) is not None)
     if replica.voters.is_voter(key):
         work.by("CHECKQ-3")
         contacts = tuple(sorted({*contacts, key.id}))

@@ -285,6 +285,42 @@ class Protocol(Frozen):
     fetch_snapshot_max_bytes: ByteCount = 1048576
     update_voter_period: Positive = 1
 
+    # The smallest fixes of findings in Kafka, each off in every preset: docs/findings/.
+    #: The leader flushes what it appends before it counts its own copy (LOG-5): single-voter-power-loss.
+    flush_before_counting: bool = False
+    #: A process that can be a voter flushes the log that it finds when it starts (DEF-5):
+    #: restart-before-write-back.
+    flush_at_start: bool = False
+    #: A leader that is to remove itself resigns instead, and the next leader may remove it (REMOVE-8):
+    #: leader-of-two-removes-itself.
+    hand_over_before_removal: bool = False
+    #: A leader ignores acknowledgements of non-voters (BEGIN-1): removed-voter-acknowledges.
+    ignore_removed_voters: bool = False
+    #: A replica that knows its leader, but no endpoints of it, becomes Follower by a response that has them
+    #: (RESP-4): observer-without-voter-set.
+    follow_known_leader: bool = False
+    #: A leader of which the receiver knows no endpoints shows the epoch alone (STATE-6):
+    #: helper-without-endpoints, resigned-leader-unknown.
+    adopt_epoch_without_endpoints: bool = False
+    #: Within an epoch a replica takes other endpoints of its leader, not only more (BEGIN-6):
+    #: observer-keeps-old-address.
+    take_other_endpoints: bool = False
+    #: A replica ignores a response that names it as leader, if its disk has not led that epoch (EPOCH-8):
+    #: wiped-leader.
+    ignore_lost_leadership: bool = False
+    #: A leader resigns once a voter set without it is committed, whatever waits for that (REMOVE-9):
+    #: leader-removal-timed-out.
+    removed_leader_resigns: bool = False
+    #: The first successor of a resigned leader becomes Candidate without a pre-vote (END-7):
+    #: hand-over-of-four.
+    successor_skips_pre_vote: bool = False
+    #: The leader forgets contacts of replicas that are no voters any more (CHECKQ-2):
+    #: removed-voter-keeps-leader.
+    forget_removed_contacts: bool = False
+    #: A fetch counts as contact when it arrives, and not again when it is answered (CHECKQ-3):
+    #: parked-fetch-counts-again.
+    count_fetch_once: bool = False
+
     @property
     def counts_contacts(self) -> bool:
         """Whether a leader watches if a majority still fetches from it."""

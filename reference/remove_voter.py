@@ -24,6 +24,10 @@ def handle_request(
     if len(remaining) in (0, len(work.replica.voters)):
         work.by("REMOVE-4" if not remaining.voters else "REMOVE-3")
         return RemoveRaftVoterResponse(ErrorCode.VOTER_NOT_FOUND)
+    if work.protocol.hand_over_before_removal and not remaining.is_voter(work.replica.key):
+        work.by("REMOVE-8")
+        work.update_role(resign_requested=True)
+        return RemoveRaftVoterResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     _append(work, source, correlation, remaining)
     return None
 

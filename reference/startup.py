@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kraftcheck.reference import elections, transitions, voter_assignments
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Transition
+from kraftcheck.reference.effects import ArmTimer, Duration, Fatal, Flush, Transition
 from kraftcheck.reference.events import Timer
 from kraftcheck.reference.fatal import FatalReason
 from kraftcheck.reference.frozen import replace
@@ -65,6 +65,9 @@ def require_known(work: Work, disk: Disk) -> None:
 def initialize(work: Work) -> None:
     """Decide the first role and write it down; an only voter elects itself at once."""
     work.by("INIT-10", "PERSIST-1")
+    if work.protocol.flush_at_start and work.replica.can_become_voter:
+        work.by("DEF-5")
+        work.emit(Flush(work.replica.log.end_offset))
     voter_assignments.learn(work)
     role, quorum_state = _initial_role(work, work.replica.quorum_state)
     work.persist(quorum_state)

@@ -17,7 +17,14 @@ from kraftcheck.reference.messages import (
     RemoveRaftVoterResponse,
     UpdateRaftVoterResponse,
 )
-from kraftcheck.reference.replica import AddingVoter, Leader, RemovingVoter, UpdatingVoter, VoterChange
+from kraftcheck.reference.replica import (
+    AddingVoter,
+    Leader,
+    RemovingVoter,
+    Replica,
+    UpdatingVoter,
+    VoterChange,
+)
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, VoterSet
 from kraftcheck.reference.work import Work
 
@@ -95,6 +102,9 @@ def settle(work: Work) -> None:
     role = work.replica.role
     assert isinstance(role, Leader)
     change, committed = role.change, work.replica.high_watermark
+    if work.protocol.removed_leader_resigns and _is_removed(work.replica):
+        work.by("REMOVE-9")
+        work.update_role(resign_requested=True)
     if change is None or change.offset is None or committed is None or committed <= change.offset:
         return
     work.by(_END_RULES[type(change)])
@@ -102,6 +112,12 @@ def settle(work: Work) -> None:
     if isinstance(change, RemovingVoter) and not work.replica.is_voter:
         work.by("REMOVE-9")
         work.update_role(resign_requested=True)
+
+
+def _is_removed(replica: Replica) -> bool:
+    """Whether a voter set without the leader is committed."""
+    assert replica.high_watermark is not None
+    return not replica.is_voter and replica.voters_offset < replica.high_watermark
 
 
 def expire(work: Work) -> None:

@@ -56,6 +56,7 @@ class Page(BaseModel):
     recorded: str = ""
     fix: str
     holds: tuple[str, ...] = ()
+    unfixed: str = ""
 
     @property
     def known(self) -> tuple[Known, ...]:
@@ -116,7 +117,7 @@ def _rows(page: Page) -> Iterator[tuple[str, str]]:
             yield "As a JUnit test", tests[0]
     yield "Smallest fix", page.fix
     held = "<br>".join(f"`kraftcheck check {name}`" for name in page.holds)
-    yield "With the fix", held or "no scenario yet: the reference has no switch for it"
+    yield "With the fix", held or f"no scenario: {page.unfixed}"
     past = dict.fromkeys(f"`{known.past}`" for known in page.known if " = " in known.past)
     if past:
         yield "A scenario excludes it by", "<br>".join(past)

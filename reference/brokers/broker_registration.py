@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from kraftcheck.reference.brokers import leadership, views
 from kraftcheck.reference.brokers.broker import Api
-from kraftcheck.reference.brokers.controller import BrokerRegistration
+from kraftcheck.reference.brokers.controller import BrokerRegistration, Session
 from kraftcheck.reference.brokers.effects import BrokerFenced
 from kraftcheck.reference.brokers.errors import BrokerErrorCode
 from kraftcheck.reference.brokers.messages import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -44,6 +44,8 @@ def handle_request(
     if known is not None and not known.fenced:
         work.emit(BrokerFenced(request.broker, True))
     leadership.leave(work, request.broker)
+    if work.protocol.registration_begins_session:
+        work.keep_session(request.broker, Session(request.broker))
     return BrokerRegistrationResponse(epoch=epoch)
 
 

@@ -83,6 +83,15 @@ class BrokerProtocol(Frozen):
     inactive_leaves_isr: bool = True
     alter_partition_version: Version = 3
 
+    # The smallest fixes of findings in Kafka, of the shipped form alone, each off there: docs/findings/.
+    #: A registration begins a session, as before Kafka 4.0 (REG-2): late-registration.
+    registration_begins_session: bool = False
+    #: A new controller has the other brokers read the log up to its end before a broker in controlled
+    #: shutdown exits (HBK-11): shutdown-failover.
+    new_controller_waits_for_readers: bool = False
+    #: A broker in controlled shutdown that is unfenced leads nothing (HBK-7): unfenced-on-its-way-out.
+    leaving_broker_leads_nothing: bool = False
+
     @property
     def is_draft(self) -> bool:
         """Whether brokers are alive by the rules of KIP-343."""

@@ -55,7 +55,8 @@ def unfence(work: ControllerWork, broker: int) -> None:
     work.write_registration(replace(known, fenced=False))
     work.emit(BrokerFenced(broker, False))
     work.by("HBK-7")
-    leadership.come(work, broker)
+    if not (known.in_controlled_shutdown and work.protocol.leaving_broker_leads_nothing):
+        leadership.come(work, broker)
 
 
 def take_over(work: ControllerWork) -> None:
@@ -63,4 +64,6 @@ def take_over(work: ControllerWork) -> None:
     work.by("HBK-11")
     for known in work.log.registrations:
         if not known.fenced:
-            work.keep_session(known.broker, Session(known.broker))
+            waits = known.in_controlled_shutdown and work.protocol.new_controller_waits_for_readers
+            to_read = work.log.end_offset - 1 if waits else None
+            work.keep_session(known.broker, Session(known.broker, shutdown_offset=to_read))

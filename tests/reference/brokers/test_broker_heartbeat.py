@@ -118,6 +118,15 @@ def test_a_broker_in_controlled_shutdown_that_is_unfenced_leads_again() -> None:
     assert not views.registration(back.state, 1).fenced and back.partitions[0].leader == 1
 
 
+def test_a_broker_in_controlled_shutdown_that_is_unfenced_leads_nothing_with_the_fix() -> None:
+    fixed = replace(SHIPPED, leaving_broker_leads_nothing=True)
+    begun = beat(controller(fixed, replace(LED_BY_1, isr=(1,))), want_shutdown=True)
+    back = beat(begun.on(events.SessionExpired(1)))
+    assert not views.registration(back.state, 1).fenced and back.partitions[0].leader is None
+    stays = beat(controller(fixed, replace(LED_BY_1, isr=(1,))).on(events.SessionExpired(1)))
+    assert stays.partitions[0].leader == 1
+
+
 def test_a_session_that_expires_fences_the_broker() -> None:
     after = beat(controller(TIMED).on(events.Tick()), 2).on(events.Tick())
     assert after.rules == ("HBK-6", "CONFIG-12")

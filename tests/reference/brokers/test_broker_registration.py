@@ -12,6 +12,7 @@ from kraftcheck.reference.brokers.errors import BrokerErrorCode as Error
 from kraftcheck.reference.brokers.events import RegistrationDue, RequestTimedOut, SessionExpired
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, BrokerProtocol
 from kraftcheck.reference.brokers.starting import first_controller, starting
+from kraftcheck.reference.frozen import replace
 from tests.reference.brokers.broker_steps import LED_BY_1, After, controller
 
 
@@ -80,6 +81,15 @@ def test_a_newcomer_waits_for_the_end_of_the_session_and_then_cleans_up() -> Non
     assert views.registration(after.state, 1) == BrokerRegistration(1, 9, epoch)
     # Heartbeats of the previous process are refused from now on.
     assert after.ask(messages.BrokerHeartbeatRequest(1, 1, 99)).response.error is Error.STALE_BROKER_EPOCH
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_late_registration_is_refused_if_a_registration_begins_a_session(begins: bool) -> None:
+    fixed = replace(SHIPPED, registration_begins_session=begins)
+    registered = After(fixed, first_controller(fixed)).ask(register(1, 70))
+    late = registered.ask(register(1, 60))
+    assert late.response.error is (Error.DUPLICATE_BROKER_REGISTRATION if begins else Error.NONE)
+    assert registered.on(SessionExpired(1)).ask(register(1, 60)).response.error is Error.NONE
 
 
 def test_the_previous_process_leaves_the_isr_with_the_registration() -> None:

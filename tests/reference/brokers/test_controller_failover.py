@@ -17,10 +17,15 @@ from kraftcheck.reference.brokers.events import (
     SessionExpired,
     Tick,
 )
-from kraftcheck.reference.brokers.messages import BrokerState, MetadataHeartbeatRequest, Process
+from kraftcheck.reference.brokers.messages import (
+    BrokerHeartbeatRequest,
+    BrokerState,
+    MetadataHeartbeatRequest,
+    Process,
+)
 from kraftcheck.reference.brokers.protocol import KIP343, SHIPPED, NewController
 from kraftcheck.reference.frozen import replace
-from tests.reference.brokers.broker_steps import controller
+from tests.reference.brokers.broker_steps import LED_BY_1, controller
 
 ACTIVE = BrokerState.ACTIVE
 TIMED = replace(KIP343, controller_timeout=2, broker_timeout=3)
@@ -103,3 +108,14 @@ def test_a_new_shipped_controller_gives_whole_sessions_to_those_that_are_not_fen
     after = fenced.on(Failover(2))
     assert after.rules == ("HBK-11",) and after.state.sessions == (Session(2), Session(3))
     assert after.state.durable == fenced.state.durable
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_new_controller_waits_for_readers_with_the_fix(waits: bool) -> None:
+    fixed = replace(SHIPPED, new_controller_waits_for_readers=waits)
+    leaves = BrokerHeartbeatRequest(1, 1, 99, want_shutdown=True)
+    after = controller(fixed, LED_BY_1).ask(leaves).on(Failover(2))
+    assert after.ask(leaves, node=2).response.should_shut_down is not waits
+    end = after.state.durable.end_offset - 1
+    read = after.ask(BrokerHeartbeatRequest(2, 2, end), node=2)
+    assert read.ask(leaves, node=2).response.should_shut_down
