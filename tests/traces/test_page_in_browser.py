@@ -114,6 +114,41 @@ def test_a_narrow_window_needs_no_scrolling_sideways(tmp_path: Path) -> None:
         assert problems(narrow) == []
 
 
+def test_the_header_leads_to_the_step_that_violates_and_the_overview_lists_it(opened: Any) -> None:
+    items = "return [...document.querySelectorAll('.moments > li')].map((item) => item.innerText)"
+    assert "This step violates ReturningReplicaDeposesNobody." in opened.execute_script(items)[-1]
+    opened.execute_script("document.querySelector('header a').click()")
+    time.sleep(0.1)
+    assert counter(opened) == f"{LAST} / {LAST}"
+
+
+def test_every_shape_of_the_picture_is_in_the_key(opened: Any) -> None:
+    """Lines, marks and the ends of arrows, by their classes."""
+    shapes = "return [...document.querySelectorAll(arguments[0])].map((shape) => shape.getAttribute('class'))"
+    drawn = {
+        name.replace(" active", "")
+        for selector in ("line.lane", ".mark", ".arrow", ".cross", ".stop", ".tip")
+        for name in opened.execute_script(shapes, f".canvas {selector}")
+    }
+    assert len(drawn) > 6
+    assert drawn - {"lane follower", "lane unattached"} <= {*opened.execute_script(shapes, ".key svg *")}
+    texts = opened.execute_script("return [...document.querySelectorAll('.key li')].map((x) => x.innerText)")
+    assert len(set(texts)) == len(texts) and "line: it leads" in texts and "line: any other role" in texts
+
+
+def test_paper_says_the_property_the_notation_and_where_it_begins(opened: Any) -> None:
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    opened.execute_script("dispatchEvent(new Event('beforeprint'))")
+    shown = text_of(opened, "body")
+    opened.execute_script("dispatchEvent(new Event('afterprint'))")
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    document = document_of(counterexample(UNSTABLE))
+    for text in (document.statement, document.legend, *document.reasons, document.lanes[0].summary):
+        assert text in shown
+    assert shown.count("This step violates") == 1 and "Show step" not in shown
+    assert text_of(opened, "body").count("This step violates") <= 1
+
+
 @NEEDS_AXE
 @pytest.mark.parametrize("step", [0, LAST])
 def test_it_is_accessible(opened: Any, step: int) -> None:

@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _grown_so_far(system, chosen, len(error.levels) - 2, arguments)
         print(
             f"kraftcheck: {chosen.name}: {error}, so there is no graph; lower the scenario's bounds or raise "
-            "--max-states; --growth shows what to lower.",
+            "--max-states; --growth without --format shows what to lower.",
             file=sys.stderr,
         )
         return EXIT_UNDETERMINED

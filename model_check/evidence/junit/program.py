@@ -14,7 +14,7 @@ from kraftcheck.evidence.adapters.asked import times_of
 from kraftcheck.evidence.adapters.deployed import CLUSTER
 from kraftcheck.evidence.adapters.stimuli import Start
 from kraftcheck.evidence.junit.happenings import Happening, happenings
-from kraftcheck.evidence.junit.imports import imports_of
+from kraftcheck.evidence.junit.imports import imports_of, later
 from kraftcheck.evidence.junit.judges import NO_FATAL, Judge, fits, judges
 from kraftcheck.evidence.junit.messages import NotWritable, literal
 from kraftcheck.evidence.junit.statements import Statement, name_of, statements, wrapped
@@ -23,14 +23,18 @@ from kraftcheck.evidence.quorum.replay import behaviour
 from kraftcheck.evidence.recordings.wire_codec import uuid
 from kraftcheck.reference.effects import Fatal
 from kraftcheck.reference.events import Poll
+from kraftcheck.reference.protocol import RELEASES
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import printable
 from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.traces import Trace
 from kraftcheck.traces.view import View, permalink, view_of
 
-#: The release whose test classes the file is written for.
-RELEASE = "4.3"
+#: By the preset of a trace's protocol the release whose test classes the file is written for.
+_RELEASES = {"kafka-4.3": "4.3", "kafka-4.4": "4.4", "kafka-trunk": "trunk"}
+
+#: That of the other protocols.
+_OTHERWISE = "4.3"
 
 _WIDTH = 115
 
@@ -41,13 +45,27 @@ def class_name(trace: Trace) -> str:
     return "KafkaRaftClient" + "".join(word[0].upper() + word[1:] for word in words) + "Test"
 
 
+def release_of(trace: Trace) -> str:
+    """The release whose test classes the test of ``trace`` is written for. Raises InputError where there is
+    none.
+    """
+    preset = of_replicas(trace.scenario, "a test of Kafka").protocol.preset
+    if preset in RELEASES and preset not in _RELEASES:
+        raise InputError(
+            f"--kafka-test: a test is written for the classes of Kafka {', '.join(_RELEASES.values())}, "
+            f"and this behaviour is of {preset}; 'kraftcheck reproduce --kafka PATH' takes the steps there."
+        )
+    return _RELEASES.get(preset, _OTHERWISE)
+
+
 def source(trace: Trace) -> str:
     """The test of ``trace``, which fails as long as Kafka behaves like this.
 
-    Raises InputError where the trace is not one of replicas, violates nothing, or has a part for which there
-    is no form in a test.
+    Raises InputError where the trace is not one of replicas or of an older release, violates nothing, or has
+    a part for which there is no form in a test.
     """
     scenario = of_replicas(trace.scenario, "a test of Kafka")
+    release_of(trace)
     reason = obstacle(scenario)
     if reason is not None:
         raise InputError(f"--kafka-test: {scenario.name}: {reason}.")
@@ -85,7 +103,8 @@ def _file(trace: Trace, judge: Judge, noted: Sequence[Happening]) -> str:
         raise NotWritable("the process that exits does not do so in the last event")
     view = view_of(trace)
     body = [*_test(trace, view, judge, noted)]
-    parts = [_core(judge), *map(_part, judge.parts)]
+    release = release_of(trace)
+    parts = [_core(judge, release), *map(_part, judge.parts)]
     if _uses("voters", "\n".join(parts[1:])):
         parts[0] = parts[0].replace("//# methods of a replica\n", _part("effective_voters") + "\n")
     text = _needed("\n".join(body), re.sub(r"//# .*\n", "", "\n".join(parts)))
@@ -96,7 +115,8 @@ def _file(trace: Trace, judge: Judge, noted: Sequence[Happening]) -> str:
     ]
     lines = [*klass, "", *body, "", text.rstrip("\n"), "}"]
     whole = "\n".join(lines)
-    head = [*_license(), "package org.apache.kafka.raft;", "", *imports_of(whole), "", *_about(trace, view)]
+    imports = imports_of(whole, release)
+    head = [*_license(), "package org.apache.kafka.raft;", "", *imports, "", *_about(trace, view)]
     return "\n".join([*head, whole]) + "\n"
 
 
@@ -114,9 +134,12 @@ def _part(name: str) -> str:
     return found.read_text(encoding="utf-8")
 
 
-def _core(judge: Judge) -> str:
-    """The quorum, with the calls that an assertion needs in it."""
+def _core(judge: Judge, release: str) -> str:
+    """The quorum, as ``release`` has it, with the calls that an assertion needs in it."""
     text = _part("quorum")
+    for part in later(release)["parts"]:
+        assert text.count(part["before"]) == 1, part["before"]
+        text = text.replace(part["before"], part["after"])
     observed = "".join(f"            {call}\n" for call in judge.observe)
     text = text.replace("//# after a poll\n", observed)
     if "check_quorum" in judge.parts:
@@ -250,7 +273,7 @@ def _about(trace: Trace, view: View) -> Iterator[str]:
         f"{trace.scenario.name} of kraftcheck. {about}",
         f"The test fails as long as Kafka does so: {view.violated} is violated. {' '.join(finding.reasons)}",
         f"Made by: kraftcheck trace show {permalink(trace)} --kafka-test. Written for the test classes of "
-        f"Kafka {RELEASE}.",
+        f"Kafka {release_of(trace)}.",
     ]
     yield "/**"
     for index, each in enumerate(paragraphs):

@@ -65,7 +65,8 @@ class _Builder:
         cut = self._cut()
         wiring = self._wiring(index, protocols, identities, cut)
         initial_states.require_one_cluster(scenario, identities)
-        hosts = tuple(map(partial(Host, wiring), protocols, identities))
+        machines = map(partial(Host, wiring), protocols, identities)
+        hosts = tuple(host.bounded(scenario.bounds.max_epoch) for host in machines)
         begun = [initial_states.begin(scenario, host) for host in hosts]
         history = initial_states.history_before(scenario, identities)
         history, reached, broken = initial_states.after_first_polls(scenario, history, begun)

@@ -107,8 +107,9 @@ def _too_few_heard(case: _Case) -> Iterator[str]:
     if case.before is not None and isinstance(role, Leader) and isinstance(case.event, RequestReceived):
         heard = sorted({*role.contacts, case.event.source})
         yield (
-            f"Leader {case.id} starts its check-quorum timer over having heard from "
-            f"{', '.join(map(str, heard))}; its voters are {', '.join(map(str, case.before.voters.ids))}."
+            f"Leader {case.id} restarts its check-quorum timer, but since the last time it has heard from "
+            f"{', '.join(map(str, heard))} only: that is no majority of its voters "
+            f"{', '.join(map(str, case.before.voters.ids))}."
         )
 
 

@@ -9,10 +9,9 @@ message that is never delivered makes up for the difference.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import cast
 
 from kraftcheck.engine.system import Outcome, Signal
@@ -25,6 +24,7 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.startup import configured
+from kraftcheck.reference.types import INT32
 from kraftcheck.reference.voters import ReplicaKey, VoterSet
 from kraftcheck.support.remembering import Answers
 from kraftcheck.systems.kraft import (
@@ -40,6 +40,7 @@ from kraftcheck.systems.kraft import timers as timers_of
 from kraftcheck.systems.kraft.labels import Label, Restored, Wiped
 from kraftcheck.systems.kraft.network import InFlight, after_forgetting
 from kraftcheck.systems.kraft.node import Ended, Execution, Node, expired_at_once
+from kraftcheck.systems.kraft.starts import Due, with_labels, with_sends
 from kraftcheck.systems.kraft.step import Action, Also, Crash, CutStart, Step
 from kraftcheck.systems.kraft.timers import Timers
 from kraftcheck.systems.kraft.wiring import Wiring
@@ -71,6 +72,13 @@ class Host:
         self._courses = Answers[Course]()
         self._verdicts = Answers[tuple[tuple[str, ...], tuple[str, ...]]]()
         self._judges = True
+        self._max_epoch = INT32
+
+    def bounded(self, max_epoch: int) -> Host:
+        """The same machine, of which starts in larger epochs are outside the bounds."""
+        other = copy.copy(self)
+        other._max_epoch = max_epoch
+        return other
 
     def unjudged(self) -> Host:
         """The same machine, which does not ask what a step violates."""
@@ -285,31 +293,36 @@ class Host:
 
         The messages of the previous process are in flight; its requests are unanswerable.
         """
-        started = self._course(process, disk)
-        execution, left = started.execution, started.left
-        violations, reached = self._verdict(process, disk, started)
         orphans = self._unanswerable(sends_before)
+        due = [Due(disk, action, costs, orphans, tuple(labels_before))]
+        # Many crashes leave the same: in a loop over what is new their number grows with the budget alone.
+        seen, made = set[Hashable](), list[Step]()
+        while due:
+            start = due.pop()
+            key = start.key()
+            if key in seen:
+                continue
+            seen.add(key)
+            course = self._course(process, start.disk)
+            made.append(self._started(process, start, course))
+            if not isinstance(course.execution.ended, Fatal) and self._may_crash(start):
+                due += reversed([*self._cut_short(start, course)])
+        yield from _distinct(made)
+
+    def _started(self, process: Replica, start: Due, course: Course) -> Step:
+        """The start, in full."""
+        violations, reached = self._verdict(process, start.disk, course)
         outcome = Outcome(
-            action=action,
-            local=started.after,
-            sends=(*orphans, *left.sends),
-            labels=(*labels_before, *left.labels),
-            costs=costs,
+            action=start.action,
+            local=course.after,
+            sends=with_sends(start.sends, course.left.sends, self.wiring.network.capacity),
+            labels=with_labels(start.labels, course.left.labels),
+            costs=start.costs,
             signals=(Signal(self.wiring.component(process.id)),),
-            violations=violations,
+            violations=(*start.violated, *violations),
             goals=reached,
         )
-        full = Step(outcome, None, 0, execution)
-        yield full
-        if not isinstance(execution.ended, Fatal) and self._may_crash(costs):
-            found = (
-                _judged(
-                    self._cut_short(point, process, full, orphans, labels_before),
-                    checks.cut_short(disk, point.execution.effects, point.left.disk),
-                )
-                for point in started.crash_points
-            )
-            yield from _distinct(chain.from_iterable(found))
+        return Step(outcome, None, 0, course.execution, cut=start.cut)
 
     def _verdict(
         self, before: Replica, disk: Disk, started: Course
@@ -330,33 +343,35 @@ class Host:
     def _crash_cost(self) -> tuple[int, ...] | None:
         return self.wiring.price_at("crashes", self.identity.id, self.wiring.choice.crashes_at)
 
-    def _may_crash(self, costs: tuple[int, ...]) -> bool:
-        """Whether a crash is left, after ``costs``, that may fall within a start of this replica."""
+    def _may_crash(self, start: Due) -> bool:
+        """Whether a crash is left that may fall within ``start``: none where that is outside the bounds."""
         cost = self._crash_cost()
         if cost is None or not self.wiring.choice.boundaries:
             return False
-        return costs.count(*cost) < self.wiring.crashes
+        stored = start.disk.quorum_state
+        if stored is not None and stored.epoch > self._max_epoch:
+            return False
+        return start.costs.count(*cost) < self.wiring.crashes
 
-    def _cut_short(
-        self,
-        crash: CrashPoint,
-        process: Replica,
-        full: Step,
-        orphans: tuple[InFlight, ...],
-        labels_before: Sequence[Label],
-    ) -> Iterator[Step]:
-        """The start ``full``, cut short by a crash, and the start after it, which a crash may cut short
-        too.
-        """
-        left, completed = crash.left, crash.completed
-        sends, labels = (*orphans, *left.sends), (*labels_before, *left.labels)
-        costs = (*full.outcome.costs, *(self._crash_cost() or ()))
-        for loses in self._losses(left.disk):
-            cut = CutStart(crash.execution, completed, loses)
-            within = Crash(loses, completed, len(crash.execution.effects), within_start=True)
-            named = cast(Action, full.outcome.action).with_also(within)
-            for start in self._booted(process, self._found(left.disk, loses), named, costs, sends, labels):
-                yield replace(start, cut=(cut, *start.cut))
+    def _cut_short(self, start: Due, course: Course) -> Iterator[Due]:
+        """The starts after a crash within ``start``, one for each state that such a crash leaves."""
+        costs = (*start.costs, *(self._crash_cost() or ()))
+        for crash in course.crash_points:
+            left, completed = crash.left, crash.completed
+            sends = with_sends(start.sends, left.sends, self.wiring.network.capacity)
+            labels = with_labels(start.labels, left.labels)
+            torn = checks.cut_short(start.disk, crash.execution.effects, left.disk)
+            for loses in self._losses(left.disk):
+                within = Crash(loses, completed, len(crash.execution.effects), within_start=True)
+                yield Due(
+                    self._found(left.disk, loses),
+                    start.action.with_also(within),
+                    costs,
+                    with_sends((), self._unanswerable(sends), self.wiring.network.capacity),
+                    labels,
+                    (*start.cut, CutStart(crash.execution, completed, loses)),
+                    (*start.violated, *torn),
+                )
 
     def _losses(self, disk: Disk) -> tuple[bool, ...]:
         """Whether power is lost in the crashes that may happen: only where that makes a difference."""

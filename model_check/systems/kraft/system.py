@@ -101,6 +101,7 @@ class KRaftSystem:
         """The same system with another bound on epochs; by default none that a run reaches."""
         other = copy.copy(self)
         other.bounds = Bounds(max_epoch)
+        other.hosts = tuple(host.bounded(max_epoch) for host in self.hosts)
         return other
 
     @property

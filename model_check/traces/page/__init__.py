@@ -1,7 +1,7 @@
 """A trace as one HTML file: lanes and arrows, next to the state, effects and rules of each step.
 
 :mod:`~kraftcheck.traces.page.document` says what the page shows, :mod:`~kraftcheck.traces.page.html` makes
-the file; ``behaviour.js``, ``viewer.js`` and ``viewer.css`` go into it.
+the file; ``behaviour.js``, ``viewer.js``, ``overview.js`` and ``viewer.css`` go into it.
 """
 
 from __future__ import annotations

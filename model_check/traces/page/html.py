@@ -9,6 +9,7 @@ from kraftcheck.traces.page.document import Document
 from kraftcheck.traces.page.shell import asset, bounded, data_element, html_file, text
 
 _PACKAGE = "kraftcheck.traces.page"
+_PROGRAMS = ("behaviour.js", "viewer.js", "overview.js")
 
 
 def page(document: Document) -> str:
@@ -28,7 +29,7 @@ def page_with(document: Document, style: str, program: str, *, connects: bool) -
         document.title,
         asset(_PACKAGE, "viewer.css") + style,
         f"{again}\n{data_element(asdict(document))}",
-        asset(_PACKAGE, "behaviour.js") + asset(_PACKAGE, "viewer.js") + program,
+        "".join(asset(_PACKAGE, name) for name in _PROGRAMS) + program,
         connects=connects,
     )
 

@@ -47,6 +47,8 @@ function showHeader() {
   document.title = title.textContent = doc.title;
   verdict.className = doc.verdict ? "violates" : "note";
   verdict.textContent = doc.reasons[0] ?? doc.verdict ?? "No property is violated.";
+  const broken = breaking();
+  if (broken.length) verdict.append(" ", linkTo(broken[0], `Show step ${broken[0]}`));
 }
 
 const bar = put(put(body, "nav", { "aria-label": "Steps" }), "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
@@ -86,14 +88,13 @@ button("Light or dark (t)", "◐", changeTheme);
 const help = put(bar, "details", { class: "menu" });
 put(help, "summary", {}, "Help");
 const helpText = put(help, "div", {});
-put(helpText, "p", {}, doc.legend);
 put(
   helpText,
   "p",
   {},
-  "The beginning has an overview. Keys: ← → or k j one step, Page Up and Page Down ten, Home and End, / search, n and N next and previous match, t light or dark. ",
-  "Arrows: solid: received; ✕: lost, or sent into a cut link; ○: it no longer matters; dotted: still on the way, or a copy.",
+  "The beginning has an overview, which ends with how to read the picture and the notation. Keys: ← → or k j one step, Page Up and Page Down ten, Home and End, / search, n and N next and previous match, t light or dark.",
 );
+put(helpText, "p", {}, doc.legend);
 
 const main = put(body, "main", {});
 const scroller = put(main, "div", { class: "scroller" });
@@ -207,8 +208,10 @@ function paintMark(number) {
   if (number === 0) return;
   const step = doc.steps[number - 1];
   if (chosen.hidden.has(step.lane)) return;
-  const kind = step.violations.length ? "violation" : step.moments.length ? "moment" : step.kind;
-  draw(picture, "circle", { cx: laneAt(step.lane), cy: rowAt(number), r: step.moments.length ? 6 : 4.5, class: `mark ${kind}` });
+  draw(picture, "circle", { cx: laneAt(step.lane), cy: rowAt(number), r: step.moments.length ? 6 : 4.5, class: `mark ${markOf(step)}` });
+}
+function markOf(step) {
+  return step.violations.length ? "violation" : step.moments.length ? "moment" : step.kind;
 }
 
 function paintRows(from, to) {
@@ -310,34 +313,6 @@ function showDetail() {
   section("Messages on the way", flying.length ? listOf(flying) : put(null, "p", {}, "none"));
 }
 
-function showOverview() {
-  put(detail, "h2", {}, "Overview");
-  if (doc.verdict) {
-    section(`Violated: ${doc.verdict}`, put(null, "p", {}, doc.statement));
-    if (doc.reasons.length) section("What does not hold", listOf(doc.reasons));
-  }
-  if (doc.cycle.length) {
-    const list = put(null, "ul", {});
-    for (const { step, text } of doc.cycle) put(list, "li", {}, step === null ? text : put(null, "a", { href: hooks.address(step) }, text));
-    section("Why it never ends", list);
-  }
-  if (doc.about.length) section("What this is", ...doc.about.map((text) => put(null, "p", {}, text)));
-  const told = doc.steps.flatMap((step, at) => (step.moments.length || step.remarks.length ? [at + 1] : []));
-  if (told.length) {
-    const list = put(null, "ol", { class: "moments" });
-    for (const number of told.slice(0, MOST_MOMENTS)) {
-      const { lane, moments, remarks } = doc.steps[number - 1];
-      const texts = moments.length ? moments : [`${doc.lanes[lane].name}: ${headOf(doc.steps[number - 1])}`];
-      const item = put(list, "li", { value: number }, put(null, "a", { href: hooks.address(number) }, texts.join("; ")));
-      for (const text of remarks) put(item, "div", { class: "note" }, text);
-    }
-    section("What happens, by step", list);
-    const more = told.length - MOST_MOMENTS;
-    if (more > 0) put(detail, "p", {}, `… and ${more} more.`);
-  }
-  section("In a terminal", put(null, "p", {}, put(null, "code", {}, doc.again)));
-}
-
 function changeTable(changes) {
   const table = put(null, "table", { class: "changes" });
   const head = put(put(table, "thead"), "tr");
@@ -436,7 +411,7 @@ function nextMatch(direction) {
   go(number);
 }
 
-// Keys, address, theme, print.
+// Keys, address, theme.
 
 const KEYS = {
   ArrowRight: () => go(chosen.step + 1),
@@ -475,21 +450,6 @@ function openFragment() {
   go(named ? Number(named[1]) : 0);
 }
 addEventListener("hashchange", () => hooks.opened());
-
-// On paper: every step, as text.
-let printed = null;
-addEventListener("beforeprint", () => {
-  printed = put(body, "ol", { class: "printed" });
-  for (const step of doc.steps) {
-    const item = put(printed, "li", {}, put(null, "b", {}, `${doc.lanes[step.lane].name}: ${headOf(step)}`));
-    for (const text of step.remarks) put(item, "div", {}, text);
-    for (const each of step.changes)
-      if (each.lane !== null) put(item, "div", {}, `${doc.lanes[each.lane].name}: ${each.field}: ${each.before} → ${each.after}`);
-    if (step.rules.length) put(item, "div", { class: "source" }, `by ${step.rules.join(", ")}`);
-    for (const name of step.violations) put(item, "div", { class: "violates" }, `violates ${name}`);
-  }
-});
-addEventListener("afterprint", () => printed?.remove());
 
 function begin() {
   showHeader();

@@ -18,6 +18,7 @@ from kraftcheck.cli.commands import mutate
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.forks import interpreter
 from kraftcheck.systems.scenario import find
+from tests.browser import NEEDS_AXE, NEEDS_CHROMIUM, browser, inaccessible, problems
 
 SOURCE = """
 def one():
@@ -267,6 +268,20 @@ def test_the_command_tells_the_counterexample(tmp_path: Path, capsys: pytest.Cap
     assert cli.main(["mutate", "start-behind-the-log", "--json", "--jobs", "1"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["status"] == "killed" and data["runs"][0]["steps"] == 1
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+@NEEDS_AXE
+def test_the_page_of_a_counterexample_is_accessible(tmp_path: Path) -> None:
+    assert cli.main(["mutate", "start-behind-the-log", "--html", str(tmp_path)]) == 0
+    (file,) = tmp_path.iterdir()
+    with browser() as driver:
+        for step in (0, 1):
+            driver.get(f"{file.as_uri()}#step={step}")
+            driver.refresh()
+            assert inaccessible(driver) == []
+        assert problems(driver) == []
 
 
 def test_bad_input_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,12 +9,19 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.evidence.junit.program import class_name, source
-from kraftcheck.evidence.kafka import jdk
+from kraftcheck.evidence.kafka import installation, jdk
 from kraftcheck.evidence.kafka.build import command
 from kraftcheck.evidence.quorum.chosen import behaviours, sources
+from kraftcheck.systems.kraft.switches import preset_of
 
 KAFKA, JARS = os.environ.get("KRAFTCHECK_KAFKA"), os.environ.get("KRAFTCHECK_KAFKA_JARS")
-TESTS = Path(KAFKA or "-") / "raft" / "src" / "test" / "java"
+SOURCES = Path(KAFKA or "-") / "raft" / "src"
+#: From 4.4 on the mock classes are in folders of their own.
+MOCKS = [
+    folder / "java"
+    for module in ("raft", "clients", "server-common")
+    for folder in sorted((Path(KAFKA or "-") / module / "src").glob("test*"))
+]
 HERE = Path(__file__).parent
 
 pytestmark = [
@@ -23,7 +30,7 @@ pytestmark = [
         not KAFKA, reason="the tests for Kafka NOT RUN: name a source tree by KRAFTCHECK_KAFKA"
     ),
     pytest.mark.skipif(
-        not (TESTS / "org/apache/kafka/raft/MockLog.java").is_file(),
+        not any((folder / "org/apache/kafka/raft/MockLog.java").is_file() for folder in MOCKS),
         reason="the tests for Kafka NOT RUN: KRAFTCHECK_KAFKA has no raft/src/test, as a source tree has",
     ),
 ]
@@ -49,7 +56,8 @@ def test_each_fails_for_its_reason(tmp_path: Path) -> None:
     program = command(Path(KAFKA), Path(JARS) if JARS else None, lambda line: None)
     classpath = program[program.index("-cp") + 1]
     written, expected = [], {}
-    for each in sources(list(FAILS))[0]:
+    preset = preset_of(installation.find(Path(KAFKA), Path(JARS) if JARS else None).name)
+    for each in sources(list(FAILS), preset)[0]:
         trace = next(behaviours(each)).trace
         written.append(tmp_path / f"{class_name(trace)}.java")
         written[-1].write_text(source(trace), encoding="utf-8")
@@ -57,7 +65,7 @@ def test_each_fails_for_its_reason(tmp_path: Path) -> None:
     lookup = os.pathsep.join(
         map(
             str,
-            (TESTS, Path(KAFKA) / "clients/src/test/java", TESTS.parents[1] / "main/java", HERE / "stubs"),
+            (*MOCKS, SOURCES / "main" / "java", HERE / "stubs"),
         )
     )
     tools, classes = jdk.find(), tmp_path / "classes"

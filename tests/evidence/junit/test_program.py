@@ -32,6 +32,7 @@ from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.traces import Trace, build, json_form
 from kraftcheck.traces.model import Finding
+from tests.systems.kraft.small import changed
 
 RESTART = ("finding-restart-as-candidate", (0, 1, 1, 1))
 
@@ -45,6 +46,32 @@ def trace_of(name: str, path: tuple[int, ...]) -> Trace:
 @cache
 def restart() -> str:
     return source(trace_of(*RESTART))
+
+
+def _of_release(preset: str) -> Trace:
+    chosen = changed(RESTART[0], protocol={"preset": preset})
+    return build(kind_of(chosen).build(chosen), chosen, RESTART[1])
+
+
+@pytest.mark.parametrize(
+    ("preset", "release", "package"),
+    [
+        ("kafka-4.3", "4.3", "utils"),
+        ("kafka-4.4", "4.4", "utils.internals"),
+        ("kafka-trunk", "trunk", "utils.internals"),
+    ],
+)
+def test_a_test_is_for_the_release_of_its_behaviour(preset: str, release: str, package: str) -> None:
+    text = source(_of_release(preset))
+    imported = re.findall("^import (?!static)(org.*);$", text, re.MULTILINE)
+    assert f"org.apache.kafka.common.{package}.LogContext" in imported and imported == sorted(imported)
+    assert ("request.completion" in text) == (release == "4.3")
+    assert f"test classes of Kafka {release}." in re.sub(r"\s+\*?\s*", " ", text)
+
+
+def test_releases_with_other_test_classes_are_refused() -> None:
+    with pytest.raises(InputError, match=r"of Kafka 4\.3, 4\.4, trunk, and .* of kafka-4\.2"):
+        source(_of_release("kafka-4.2"))
 
 
 def test_the_file_can_be_dropped_into_kafkas_tests() -> None:

@@ -15,6 +15,8 @@ from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import Difference, Judgement, RunReport, RunResult
 from kraftcheck.evidence.recordings.recording import Recording, StepEvent, recording_of
 from kraftcheck.traces.page.document import Document
+from kraftcheck.traces.page.html import page
+from tests.browser import NEEDS_AXE, NEEDS_CHROMIUM, browser, inaccessible, problems
 from tests.evidence.recordings.small_recording import small_recording, write
 
 DATA = re.compile(r'<script type="application/json" id="document">(.*?)</script>', re.DOTALL)
@@ -94,3 +96,21 @@ def test_the_command_writes_a_page_for_each(tmp_path: Path, capsys: pytest.Captu
     write(tmp_path / "other" / "run-1", lines)
     assert main(["conform", str(tmp_path), "--html", str(folder)]) == 2
     assert "two runs are called 'run-1'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+@NEEDS_AXE
+def test_a_page_is_accessible(tmp_path: Path) -> None:
+    recording = recording_of(small_recording())
+    decided: dict[int, tuple[str, ...]] = {}
+    compare(recording, decided=decided)
+    seq, document = documents(recording, decided)[-1]
+    file = tmp_path / f"run.{seq}.html"
+    file.write_text(page(document), encoding="utf-8")
+    with browser() as driver:
+        for step in (0, len(document.steps)):
+            driver.get(f"{file.as_uri()}#step={step}")
+            driver.refresh()
+            assert inaccessible(driver) == []
+        assert problems(driver) == []

@@ -1,0 +1,136 @@
+// The overview of the document, how to read the picture, and the document on paper. This comes after viewer.js.
+
+const STANDINGS = {
+  leader: "leads",
+  active: "is the active controller",
+  candidate: "asks for votes (Candidate)",
+  prospective: "asks whether it would get votes (Prospective)",
+  resigned: "has resigned",
+  down: "does not run",
+  other: "any other role",
+};
+const MARKS = {
+  moment: "changes its role, epoch, voters or what is committed, or starts",
+  deliver: "handles a message, without such a change",
+  act: "does something else: a timer, an append, a request of the admin client",
+  lose: "a message to it is lost",
+  violation: "violates the property",
+};
+const ENDS = {
+  delivered: "message: from where it is sent to where it is handled",
+  lost: "lost",
+  "cut link": "sent into a cut link",
+  "no longer matters": "whether it arrives or not makes no difference from here on",
+  "on the way": "still on the way at the end",
+  copy: "a copy",
+};
+
+// The numbers of the steps that violate the property.
+function breaking() {
+  return doc.steps.flatMap((step, at) => (step.violations.length ? [at + 1] : []));
+}
+
+function linkTo(number, text) {
+  return put(null, "a", { href: hooks.address(number) }, text);
+}
+
+function showOverview() {
+  put(detail, "h2", {}, "Overview");
+  for (const [title, ...parts] of [...verdictParts(), ...storyParts(true)]) section(title, ...parts);
+  section("How to read the picture", pictureKey());
+  section("Notation", put(null, "p", {}, doc.legend));
+  section("In a terminal", put(null, "p", {}, put(null, "code", {}, doc.again)));
+}
+
+// The property and what of it does not hold, as sections: a title and what is in it.
+function verdictParts() {
+  const parts = [];
+  if (doc.verdict) {
+    parts.push([`Violated: ${doc.verdict}`, put(null, "p", {}, doc.statement)]);
+    if (doc.reasons.length) parts.push(["What does not hold", listOf(doc.reasons)]);
+  }
+  if (doc.cycle.length) {
+    const list = put(null, "ul", {});
+    for (const { step, text } of doc.cycle) put(list, "li", {}, step === null ? text : linkTo(step, text));
+    parts.push(["Why it never ends", list]);
+  }
+  return parts;
+}
+
+// What this is, and the steps that matter, if `steps` are wanted.
+function storyParts(steps) {
+  const parts = [];
+  if (doc.about.length) parts.push(["What this is", ...doc.about.map((text) => put(null, "p", {}, text))]);
+  const told = doc.steps.flatMap((step, at) => (step.moments.length || step.remarks.length || step.violations.length ? [at + 1] : []));
+  if (!steps || !told.length) return parts;
+  const shown = told.length > MOST_MOMENTS ? [...told.slice(0, MOST_MOMENTS - 1), told.at(-1)] : told;
+  const list = put(null, "ol", { class: "moments" });
+  for (const number of shown) put(list, "li", { value: number }, ...momentsOf(number));
+  const more = told.length - shown.length;
+  parts.push(["What happens, by step", list, ...(more > 0 ? [put(null, "p", {}, `… and ${more} more.`)] : [])]);
+  return parts;
+}
+
+function momentsOf(number) {
+  const { lane, moments, remarks, violations } = doc.steps[number - 1];
+  const texts = moments.length ? moments : [`${doc.lanes[lane].name}: ${headOf(doc.steps[number - 1])}`];
+  const parts = [linkTo(number, texts.join("; "))];
+  for (const text of remarks) parts.push(put(null, "div", { class: "note" }, text));
+  for (const name of violations) parts.push(put(null, "div", { class: "violates" }, `This step violates ${name}.`));
+  return parts;
+}
+
+// The lines, marks and arrows that the picture of this document has, each with what it means.
+function pictureKey() {
+  const list = put(null, "ul", { class: "key" });
+  const item = (text, ...shapes) => {
+    const entry = put(list, "li", {});
+    const drawn = draw(entry, "svg", { width: 44, height: 14, "aria-hidden": "true" });
+    for (const [name, attributes] of shapes) draw(drawn, name, attributes);
+    put(entry, "span", {}, text);
+  };
+  put(list, "li", {}, "A column is a replica or another process; time goes down, one row for each step.");
+  const roles = new Set(standings.flat().map(([, what]) => (Object.hasOwn(STANDINGS, what) ? what : "other")));
+  for (const [what, text] of Object.entries(STANDINGS))
+    if (roles.has(what)) item(`line: it ${text}`.replace("it any", "any"), ["line", { x1: 2, x2: 42, y1: 7, y2: 7, class: `lane ${what}` }]);
+  const marks = new Set(doc.steps.map(markOf));
+  for (const [what, text] of Object.entries(MARKS))
+    if (marks.has(what)) item(`step: ${text}`, ["circle", { cx: 22, cy: 7, r: what === "moment" ? 6 : 4.5, class: `mark ${what}` }]);
+  const ends = new Set(doc.arrows.map((arrow) => (arrow.copy ? "copy" : arrow.end)));
+  for (const [what, text] of Object.entries(ENDS))
+    if (ends.has(what)) item(what === "delivered" ? text : `message: ${text}`, ...arrowShapes(what));
+  return list;
+}
+
+function arrowShapes(what) {
+  const kind = what.replaceAll(" ", "-");
+  const line = ["line", { x1: 2, x2: 34, y1: 7, y2: 7, class: `arrow ${kind}` }];
+  if (what === "lost" || what === "cut link") return [line, ["path", { d: "M30 3l8 8m0 -8l-8 8", class: `cross ${kind}` }]];
+  if (what === "no longer matters") return [line, ["circle", { cx: 36, cy: 7, r: 3, class: `stop ${kind}` }]];
+  return [line, ["polygon", { points: "41,7 34,3.5 34,10.5", class: `tip ${kind}` }]];
+}
+
+// On paper: what this is, the notation, where it begins, and every step, as text.
+let printed = null;
+addEventListener("beforeprint", () => {
+  printed = put(body, "div", { class: "printed" });
+  const print = (title, ...parts) => {
+    put(printed, "h2", {}, title);
+    printed.append(...parts);
+  };
+  for (const [title, ...parts] of [...verdictParts(), ...storyParts(false)]) print(title, ...parts);
+  print("Notation", put(null, "p", {}, doc.legend));
+  print(BEGINNING, listOf(doc.lanes.map((lane) => `${lane.name}: ${lane.summary}`)));
+  const list = put(null, "ol", {});
+  for (const step of doc.steps) {
+    const item = put(list, "li", {}, put(null, "b", {}, `${doc.lanes[step.lane].name}: ${headOf(step)}`));
+    for (const text of step.remarks) put(item, "div", {}, text);
+    for (const each of step.changes)
+      if (each.lane !== null && !isHidden(each, step))
+        put(item, "div", {}, `${doc.lanes[each.lane].name}: ${each.field}: ${each.before} → ${each.after}`);
+    if (step.rules.length) put(item, "div", { class: "source" }, `by ${step.rules.join(", ")}`);
+    for (const name of step.violations) put(item, "div", { class: "violates" }, `This step violates ${name}.`);
+  }
+  print("Steps", list);
+});
+addEventListener("afterprint", () => printed?.remove());
