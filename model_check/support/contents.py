@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
-from kraftcheck.support.remembering import Answers
+from kraftcheck.support.remembering import Remembered
 
 
 class NoContentsError(TypeError):
@@ -24,7 +24,7 @@ class NoContentsError(TypeError):
 def digest_of(value: Any) -> str:
     """32 hexadecimal digits: two values have the same if their classes and contents are equal.
 
-    Answers that were kept do not count. Raises NoContentsError.
+    Remembered that were kept do not count. Raises NoContentsError.
     """
     return sha256("".join(_texts(value)).encode()).hexdigest()[:32]
 
@@ -47,7 +47,7 @@ def _texts(value: Any) -> Iterator[str]:
         for key, item in value.items():
             yield from _texts((key, item))
         yield "}"
-    elif not isinstance(value, Answers):
+    elif not isinstance(value, Remembered):
         yield f"{type(value).__qualname__}("
         for name, part in _parts(value):
             yield f"{name}="

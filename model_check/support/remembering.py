@@ -40,8 +40,8 @@ def note_to(notes: Notes | None) -> Notes | None:
     return before
 
 
-class Answers(Generic[R]):
-    """Answers by what they follow from; at most ``most``, then they begin anew."""
+class Remembered(Generic[R]):
+    """Remembered by what they follow from; at most ``most``, then they begin anew."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most
@@ -77,7 +77,7 @@ def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorates a function whose answers follow from its positional arguments; ``most`` of them are kept."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        answers = Answers[R](most)
+        answers = Remembered[R](most)
 
         @wraps(function)
         def answer(*arguments: P.args, **none: P.kwargs) -> R:

@@ -26,7 +26,7 @@ from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.reference.startup import configured
 from kraftcheck.reference.types import INT32
 from kraftcheck.reference.voters import ReplicaKey, VoterSet
-from kraftcheck.support.remembering import Answers
+from kraftcheck.support.remembering import Remembered
 from kraftcheck.systems.kraft import (
     addresses,
     administration,
@@ -69,8 +69,8 @@ class Host:
 
     def __init__(self, wiring: Wiring, protocol: Protocol, identity: Replica) -> None:
         self.wiring, self.protocol, self.identity = wiring, protocol, identity
-        self._courses = Answers[Course]()
-        self._verdicts = Answers[tuple[tuple[str, ...], tuple[str, ...]]]()
+        self._courses = Remembered[Course]()
+        self._verdicts = Remembered[tuple[tuple[str, ...], tuple[str, ...]]]()
         self._judges = True
         self._max_epoch = INT32
 
