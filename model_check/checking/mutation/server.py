@@ -144,15 +144,17 @@ def main() -> int:
 
 
 def _ready() -> warm.Image:
-    """Compile the engine, and read what no change of the reference concerns.
+    """Compile the engine, and load and read what no change of the reference concerns.
 
     They are imported here, where :func:`main` reports that memory is short, not with this module.
     """
     from kraftcheck import spec
+    from kraftcheck.engine import sparse
     from kraftcheck.engine.prepared import prepare
     from kraftcheck.systems import scenario
 
     prepare()
+    sparse.loaded()
     spec.load(), scenario.shipped_files()
     return warm.Image()
 
