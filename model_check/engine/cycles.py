@@ -14,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from kraftcheck.engine import sparse
 from kraftcheck.engine.edges import Edges, Mask, Numbers
 from kraftcheck.engine.fairness import Strength
-from kraftcheck.engine.sparse import connected_components, csr_array
 from kraftcheck.engine.steps import back
 
 Ends = NDArray[Any]
@@ -75,8 +75,9 @@ def strong_components(size: int, sources: Ends, targets: Ends) -> Numbers:
     scipy walks the arrays themselves (Pearce, "An improved algorithm for finding the strongly connected
     components of a directed graph", 2005).
     """
-    matrix = csr_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(size, size))
-    _, component = connected_components(matrix, directed=True, connection="strong")
+    scipy = sparse.loaded()
+    matrix = scipy.csr_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(size, size))
+    _, component = scipy.csgraph.connected_components(matrix, directed=True, connection="strong")
     numbers: Numbers = component.astype(np.int64)
     return numbers
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +28,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.engine import sparse  # noqa: F401  # Before numba loads OpenBLAS.
 from kraftcheck.support.cache import can_be_trusted
 from kraftcheck.support.failures import require_memory
 
@@ -39,6 +39,23 @@ import numba  # noqa: E402
 from numba.core.caching import FunctionCache, NullCache  # noqa: E402
 
 _CONFIG: Any = numba.config
+
+
+def _without_linear_algebra() -> None:
+    """Load numba's functions on arrays, which look for scipy's linear algebra: it takes as long to load as
+    numba, and as they do not find it they go on without. Nothing here uses it.
+    """
+    name: str = "scipy.linalg.cython_blas"
+    if name in sys.modules:
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # Such a module is not found.
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        del sys.modules[name]
+
+
+_without_linear_algebra()
 
 
 @cache

@@ -24,11 +24,11 @@ from typing import cast
 
 import numpy as np
 
+from kraftcheck.engine import sparse
 from kraftcheck.engine.cycles import Demand, Fair, demand_of_labels, demand_of_steps, fair_states, short_cycle
 from kraftcheck.engine.edges import Edges, Mask, Numbers
 from kraftcheck.engine.fairness import Fairness, Lasso, UnpaidStep, Withheld
 from kraftcheck.engine.graph import WATCHED_STATES, Graph
-from kraftcheck.engine.sparse import breadth_first_order, csr_array
 from kraftcheck.engine.steps import Cached, apply_outcome, events
 from kraftcheck.engine.system import GlobalState, PathStep, System
 
@@ -246,8 +246,9 @@ def out_of_reach(graph: Graph, goal: Mask, fairness: Sequence[Fairness]) -> Mask
     root = np.full(len(goals), graph.size, np.int32)
     backwards = np.concatenate([root, graph.targets[taken]]), np.concatenate([goals, graph.sources[taken]])
     ones = np.ones(len(backwards[0]), np.int8)
-    matrix = csr_array((ones, backwards), shape=(graph.size + 1, graph.size + 1))
-    found = breadth_first_order(matrix, graph.size, return_predecessors=False)
+    scipy = sparse.loaded()
+    matrix = scipy.csr_array((ones, backwards), shape=(graph.size + 1, graph.size + 1))
+    found = scipy.csgraph.breadth_first_order(matrix, graph.size, return_predecessors=False)
     lost = np.ones(graph.size + 1, bool)
     lost[found] = False
     return lost[: graph.size]

@@ -64,8 +64,7 @@ def _in_code() -> dict[str, str]:
 
 def link(label: Markup, target: str, at: str) -> Markup:
     """A link from page ``at`` to page ``target``; both are paths from the root of the site."""
-    address = posixpath.relpath(target, posixpath.dirname(at) or ".")
-    return Markup(f"[{label}]({address})")
+    return Markup(f"[{label}]({_address(target, at)})")
 
 
 def prose(text: str, at: str) -> Markup:
@@ -103,7 +102,11 @@ def _linked(found: re.Match[str], at: str) -> str:
 
 def _address(target: str | None, at: str) -> str:
     assert target is not None
-    return posixpath.relpath(target, posixpath.dirname(at) or ".")
+    return _relative(target, posixpath.dirname(at) or ".")
+
+
+#: Pages of a folder have most of their links in common.
+_relative = cache(posixpath.relpath)
 
 
 def links(names: Iterable[str], at: str) -> Markup:

@@ -11,7 +11,13 @@ import z3
 
 from kraftcheck.proof.logic import Action, Symbol, System
 from kraftcheck.proof.refinement.abstraction import SYMBOLS, ProofReplica
-from kraftcheck.proof.refinement.formulas import Domain, compile_conjunct, compile_guard, compile_update
+from kraftcheck.proof.refinement.formulas import (
+    ROLES,
+    Domain,
+    compile_conjunct,
+    compile_guard,
+    compile_update,
+)
 from kraftcheck.proof.refinement.initial_state import first_facts
 from kraftcheck.proof.structures import VOTER_SETS, Search
 from kraftcheck.proof.system import CHANGING_VOTERS, SYSTEMS
@@ -103,7 +109,7 @@ class Structures:
     def value(self, sort: z3.SortRef, number: int) -> Any:
         """An element as the refinement check has it."""
         if sort == Role:
-            return self.domain.roles[number]
+            return ROLES[number]
         return self.quorums[number] if sort == Quorum else self.voters[number] if sort == Voters else number
 
     def own(self, structure: Structure, replica: int) -> ProofReplica:
@@ -117,7 +123,7 @@ class Structures:
 
         return ProofReplica(
             structure["epoch", replica],
-            self.domain.roles[structure["role", replica]],
+            ROLES[structure["role", replica]],
             true_of("voted"),
             true_of("leader"),
             true_of("holds"),
@@ -149,7 +155,7 @@ def test_conjuncts(system: System) -> None:
     verdicts = set()
     for conjunct in system.conjuncts:
         formula = conjunct.formula(system.state())
-        found = compile_conjunct(structures.domain, formula)(len(some), values).tolist()
+        found = compile_conjunct(formula).over(structures.domain)(len(some), values).tolist()
         assert found == [structures.by_z3(model, formula) for model in models], conjunct.name
         verdicts |= set(found)
     assert verdicts == {True, False}
@@ -190,12 +196,12 @@ def compare(
     fact, value = structures.answers(structure)
     verdicts = set()
     for guard in step.needed:
-        found = compile_guard(domain, symbols, terms, guard.formula)(own, fact, fact, value, *parameters)
+        found = compile_guard(symbols, terms, guard.formula).over(domain)(own, fact, fact, value, *parameters)
         assert found == structures.by_z3(model, z3.substitute(guard.formula, *given)), guard.name
         verdicts.add(bool(found))
     for update in step.updates:
         symbol = symbols[update.symbol]
-        body = compile_update(domain, symbols, terms, symbol, update.meaning)
+        body = compile_update(symbols, terms, symbol, update.meaning).over(domain)
         for place in structures.places(symbol):
             if symbol.name in SYMBOLS and place[0] != numbers[0]:
                 continue
@@ -222,13 +228,13 @@ def test_runs_begin_where_the_proof_begins(system: System) -> None:
                 values[symbol.name][(0, *fact[1:])] = True
     own = ProofReplica()
     assert (own.epoch, own.voted | own.leader | own.unflushed, own.fetching) == (0, frozenset(), False)
-    values["role"][:] = domain.roles.index(own.role)
+    values["role"][:] = ROLES.index(own.role)
     for replica in range(REPLICAS):
         for record in own.holds:
             values["holds"][(0, replica, *record)] = True
     state = system.state()
     for formula in (system.initial(state), *(each.formula(state) for each in system.conjuncts)):
-        assert compile_conjunct(domain, formula)(1, values).all()
+        assert compile_conjunct(formula).over(domain)(1, values).all()
 
 
 @each_system

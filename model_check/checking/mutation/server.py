@@ -37,7 +37,8 @@ class Job(msgspec.Struct, frozen=True):
 
     ``arguments``: its named arguments; ``seconds``: the time limit of what it explores. ``changed``: by
     module of the reference the source that takes its place; ``mutant``: the name of that. ``first``: a
-    function that the server calls itself, once, for what all such jobs share and no change concerns.
+    function that the server calls itself, once, before others, for what all such jobs share and no change
+    concerns. Where that uses nothing of the reference, no job imports it again.
     """
 
     function: str
@@ -125,7 +126,9 @@ def main() -> int:
             image, done = _ready(), set[str]()
             for line in sys.stdin.buffer:
                 job = msgspec.json.decode(line, type=Job)
-                for each in {job.function, job.first or job.function} - done:
+                for each in dict.fromkeys((job.first or job.function, job.function)):
+                    if each in done:
+                        continue
                     done.add(each)
                     _share(image, each, call=each == job.first)
                 ended = forks.fork(partial(_work, image, job), sys.stdin.fileno(), job.seconds)
@@ -141,15 +144,17 @@ def main() -> int:
 
 
 def _ready() -> warm.Image:
-    """Compile the engine, and read what no change of the reference concerns.
+    """Compile the engine, and load and read what no change of the reference concerns.
 
     They are imported here, where :func:`main` reports that memory is short, not with this module.
     """
     from kraftcheck import spec
+    from kraftcheck.engine import sparse
     from kraftcheck.engine.prepared import prepare
     from kraftcheck.systems import scenario
 
     prepare()
+    sparse.loaded()
     spec.load(), scenario.shipped_files()
     return warm.Image()
 
@@ -161,6 +166,7 @@ def _share(image: warm.Image, function: str, *, call: bool) -> None:
         image.load(partial(resolve_name, function))
         if call:
             resolve_name(function)()
+            image.keep()
     except Exception as error:
         if of_the_machine(error) is not None:
             raise

@@ -59,6 +59,11 @@ class Image:
             found[Place(each.__globals__["__name__"], each.__code__.co_firstlineno)].append(each)
         self.functions = {place: tuple(several) for place, several in found.items()}
 
+    def keep(self) -> None:
+        """Never drop the modules that are loaded now, if the reference is not among them."""
+        if not any(is_of(name, (REFERENCE,)) for name in sys.modules):
+            self.before = frozenset(sys.modules)
+
     def become(self, module: str, source: str, changed: str, file: str) -> bool:
         """Replace the code of the functions of ``module`` in whose bodies its ``source`` and the text
         ``changed`` differ; ``file`` is the name of the new code in tracebacks. False: nothing was replaced,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kraftcheck.proof.refinement.formulas import OWN
 from kraftcheck.reference.log import Log, Voters
 from kraftcheck.reference.replica import Follower, QuorumState
 from kraftcheck.systems.kraft.node import Node
@@ -47,7 +48,7 @@ class ProofReplica:
 
 
 #: The names of the fields of :class:`ProofReplica` that are symbols of the proof.
-SYMBOLS = ("epoch", "role", "voted", "leader", "holds", "unflushed", "fetching")
+SYMBOLS = tuple(OWN)
 
 
 class NotAbstract(Exception):

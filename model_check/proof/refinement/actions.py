@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from kraftcheck.proof.logic import Action, Symbol, System
-from kraftcheck.proof.refinement.abstraction import SYMBOLS, ProofReplica
-from kraftcheck.proof.refinement.formulas import Domain, Fact, compile_guard, compile_update
+import z3
+
+from kraftcheck.proof.logic import Symbol, System
+from kraftcheck.proof.refinement.abstraction import ProofReplica
+from kraftcheck.proof.refinement.formulas import Domain, Fact
+from kraftcheck.proof.refinement.written import Written, actions_of
 
 #: The one relation apart from those of :class:`ProofReplica` from which actions remove facts.
 KNOWN = "known"
@@ -45,7 +48,7 @@ class Fired:
 class _Compiled:
     guards: tuple[tuple[str, Callable[..., bool]], ...]
     replica: tuple[tuple[str, Callable[..., Any]], ...]
-    history: tuple[tuple[Symbol, Callable[..., Any], bool], ...]
+    history: tuple[tuple[Symbol, Callable[..., Any], Callable[..., Any]], ...]
 
 
 class _Asked:
@@ -78,25 +81,18 @@ class Actions:
         self.system = system
         self.domain = domain
         self.by_name = {action.name: action for action in system.actions}
-        self._symbols = {symbol.name: symbol for symbol in system.symbols}
-        self._compiled = {action.name: self._compile(action) for action in system.actions}
+        self._compiled = {name: self._over(action) for name, action in actions_of(system).items()}
         self._known: dict[tuple[Any, ...], Fired] = {}
 
-    def _compile(self, action: Action) -> _Compiled:
-        terms, step = action.step(self.system.state())
-        guards = tuple(
-            (guard.name, compile_guard(self.domain, self._symbols, terms, guard.formula))
-            for guard in step.needed
+    def _over(self, action: Written) -> _Compiled:
+        domain = self.domain
+        return _Compiled(
+            tuple((name, body.over(domain)) for name, body in action.guards),
+            tuple((name, body.over(domain)) for name, body in action.replica),
+            tuple(
+                (symbol, body.over(domain), places.over(domain)) for symbol, body, places in action.history
+            ),
         )
-        replica, history = [], []
-        for update in step.updates:
-            symbol = self._symbols[update.symbol]
-            body = compile_update(self.domain, self._symbols, terms, symbol, update.meaning)
-            if symbol.name in SYMBOLS:
-                replica.append((symbol.name, body))
-            else:
-                history.append((symbol, body, symbol.result is not None))
-        return _Compiled(guards, tuple(replica), tuple(history))
 
     def fire(
         self,
@@ -179,16 +175,25 @@ class Actions:
     ) -> tuple[list[Fact], bool]:
         adds: list[Fact] = []
         forgets = False
-        for symbol, body, is_function in compiled.history:
-            for arguments in product(*(self.domain.elements(sort) for sort in symbol.sorts)):
-                if symbol.name == KNOWN and arguments[0] != parameters[0]:
-                    continue
+        for symbol, body, places in compiled.history:
+            is_function = symbol.result is not None
+            only = places(replica, *parameters)
+            if symbol.name == KNOWN:
+                only = (parameters[0], *only[1:])
+            for arguments in product(*map(self._among, symbol.sorts, only)):
                 found = body(replica, _never, _nothing, *arguments, *parameters)
                 if found is not None and (is_function or found):
                     adds.append((symbol.name, *arguments, *([found] if is_function else [])))
                 elif symbol.name == KNOWN and not body(replica, _always, _nothing, *arguments, *parameters):
                     forgets = True
         return adds, forgets
+
+    def _among(self, sort: z3.SortRef, only: int | None) -> Iterable[int]:
+        """The elements of ``sort``; ``only``: that one, if there is one."""
+        elements = self.domain.elements(sort)
+        if only is None:
+            return elements
+        return (only,) if only in elements else ()
 
 
 def _never(*_: Any) -> bool:

@@ -18,8 +18,9 @@ from kraftcheck.proof.logic import Conjunct, System
 from kraftcheck.proof.refinement import kernels
 from kraftcheck.proof.refinement.abstraction import SYMBOLS, NotAbstract, ProofReplica, abstraction_of
 from kraftcheck.proof.refinement.exploration import Explored
-from kraftcheck.proof.refinement.formulas import Domain, compile_conjunct, instances, symbols_in
+from kraftcheck.proof.refinement.formulas import ROLES, Domain
 from kraftcheck.proof.refinement.transitions import WORD, Bits, Facts
+from kraftcheck.proof.refinement.written import conjunct_of
 from kraftcheck.proof.vocabulary import Epoch, Offset
 from kraftcheck.systems.kraft.node import Node
 
@@ -93,7 +94,7 @@ class Structures:
 
     def read_by(self, conjunct: Conjunct) -> tuple[frozenset[str], frozenset[str]]:
         """The fields of replicas and the facts that ``conjunct`` reads."""
-        found = symbols_in(conjunct.formula(self.system.state()), set(self._symbols))
+        found = self._symbols.keys() & conjunct_of(self.system, conjunct).reads
         return frozenset(found & set(SYMBOLS)), frozenset(found - set(SYMBOLS))
 
     def mask(self, symbols: frozenset[str]) -> Bits:
@@ -135,7 +136,7 @@ class Structures:
         for row, number in enumerate(numbers.tolist()):
             value = getattr(self.replicas[number], name)
             if name == "role":
-                table[row] = self.domain.roles.index(value)
+                table[row] = ROLES.index(value)
             elif isinstance(value, frozenset):
                 for each in value:
                     table[(row, *each) if isinstance(each, tuple) else (row, each)] = True
@@ -209,9 +210,9 @@ def _grouped(
 def _evaluate(
     structures: Structures, conjunct: Conjunct, states: NDArray[np.int64], names: frozenset[str]
 ) -> NDArray[np.bool_]:
-    formula = conjunct.formula(structures.system.state())
-    size = max(1, _AT_ONCE // instances(structures.domain, formula))
-    holds = compile_conjunct(structures.domain, formula)
+    whole = conjunct_of(structures.system, conjunct)
+    size = max(1, _AT_ONCE // whole.instances(structures.domain))
+    holds = whole.over(structures.domain)
     found = np.empty(len(states), bool)
     for begin in range(0, len(states), size):
         part = states[begin : begin + size]

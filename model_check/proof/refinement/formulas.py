@@ -8,6 +8,9 @@ no fact are evaluated first, so that no question is unnecessary.
 
 Conjuncts are compiled for many structures at once (:func:`compile_conjunct`): a relation is an array of
 booleans, a function one of numbers; its first axis counts the structures. Quantifiers reduce an axis.
+
+Writing takes longer than most scenarios take to judge, and is the same over every domain: a formula is
+written once, and its code gets the elements of a domain from :meth:`Body.over` or :meth:`Whole.over`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from math import prod
+from types import CodeType
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -31,14 +36,17 @@ from kraftcheck.proof.vocabulary import Epoch, Offset, Quorum, Replica, Role, Vo
 Fact = tuple[Any, ...]
 Values: TypeAlias = NDArray[Any]
 
-_OWN = {
+#: The names of the roles.
+ROLES = tuple(Role.constructor(number).name() for number in range(Role.num_constructors()))
+#: The symbols that are fields of a replica, and how they are read there.
+OWN = {
     "epoch": "replica.epoch",
     "role": "replica.role",
-    "fetching": "replica.fetching",
     "voted": "({} in replica.voted)",
     "leader": "({} in replica.leader)",
-    "unflushed": "({} in replica.unflushed)",
     "holds": "(({}, {}) in replica.holds)",
+    "unflushed": "({} in replica.unflushed)",
+    "fetching": "replica.fetching",
 }
 _ORDERED = {
     "epoch_at_most": "({0} <= {1})",
@@ -86,11 +94,6 @@ class Domain:
         return subsets(self.replicas)
 
     @cached_property
-    def roles(self) -> tuple[str, ...]:
-        """The names of the roles."""
-        return tuple(Role.constructor(number).name() for number in range(Role.num_constructors()))
-
-    @cached_property
     def sizes(self) -> dict[str, int]:
         """The number of elements by the name of the sort."""
         return {
@@ -99,7 +102,7 @@ class Domain:
             Offset.name(): self.offsets,
             Quorum.name(): len(self.sets),
             Voters.name(): len(self.sets),
-            Role.name(): len(self.roles),
+            Role.name(): len(ROLES),
         }
 
     @cached_property
@@ -213,12 +216,12 @@ class _ForReplica(_Writer):
         written = [self.write(each, None, bound) for each in term.children()]
         if name in _RIGID:
             return _RIGID[name].format(*written)
-        if name in _OWN:
+        if name in OWN:
             if written[0] not in self._actor:
                 raise NotImplementedError(
                     f"the refinement check evaluates {name} of the replica that acts alone: {term}"
                 )
-            return _OWN[name].format(*written[1:])
+            return OWN[name].format(*written[1:])
         arguments = ", ".join([repr(name), *written])
         if self._symbols[name].result is not None:
             return f"value({arguments})"
@@ -231,106 +234,130 @@ class _ForReplica(_Writer):
         if z3.is_quantifier(term):
             return self.asks(term.body())
         name = term.decl().name()
-        plain = term.decl().kind() != z3.Z3_OP_UNINTERPRETED or name in _OWN or name in _RIGID
+        plain = term.decl().kind() != z3.Z3_OP_UNINTERPRETED or name in OWN or name in _RIGID
         return not (plain or name in self._places) or any(self.asks(each) for each in term.children())
 
 
-def _function(domain: Domain, parameters: Sequence[str], body: str) -> Callable[..., Any]:
-    scope: dict[str, Any] = {
-        "replicas": range(domain.replicas),
-        "epochs": range(domain.epochs),
-        "offsets": range(domain.offsets),
-        "voters": domain.voters,
-        "is_majority": is_majority,
-        "changes_one": changes_one,
-    }
-    exec(f"def function({', '.join(parameters)}):\n    return {body}\n", scope)
-    found: Callable[..., Any] = scope["function"]
-    return found
+@dataclass(frozen=True)
+class Body:
+    """A formula about one replica, as the ``code`` that defines a function."""
+
+    code: CodeType
+
+    def over(self, domain: Domain) -> Callable[..., Any]:
+        """The function, for the elements of ``domain``."""
+        scope: dict[str, Any] = {
+            "replicas": range(domain.replicas),
+            "epochs": range(domain.epochs),
+            "offsets": range(domain.offsets),
+            "voters": domain.voters,
+            "is_majority": is_majority,
+            "changes_one": changes_one,
+        }
+        exec(self.code, scope)
+        found: Callable[..., Any] = scope["function"]
+        return found
+
+
+def _body(parameters: Sequence[str], text: str) -> Body:
+    return Body(compile(f"def function({', '.join(parameters)}):\n    return {text}\n", "<formula>", "exec"))
 
 
 def _places(terms: Sequence[Term], letter: str) -> dict[str, str]:
     return {term.decl().name(): f"{letter}{number}" for number, term in enumerate(terms)}
 
 
-def compile_guard(
-    domain: Domain, symbols: Mapping[str, Symbol], terms: Sequence[Term], formula: Formula
-) -> Callable[..., bool]:
+def compile_guard(symbols: Mapping[str, Symbol], terms: Sequence[Term], formula: Formula) -> Body:
     """``formula`` as a function of the replica, the answers ``wanted``, ``unwanted`` and ``value``, and the
     parameters. ``terms`` are the parameters of the action, the acting replica first.
     """
     places = _places(terms, "p")
-    body = _ForReplica(symbols, places, {"p0"}).write(formula, True)
-    return _function(domain, ["replica", "wanted", "unwanted", "value", *places.values()], body)
+    text = _ForReplica(symbols, places, {"p0"}).write(formula, True)
+    return _body(["replica", "wanted", "unwanted", "value", *places.values()], text)
 
 
 def compile_update(
-    domain: Domain,
-    symbols: Mapping[str, Symbol],
-    terms: Sequence[Term],
-    symbol: Symbol,
-    meaning: Callable[..., Term],
-) -> Callable[..., Any]:
+    symbols: Mapping[str, Symbol], terms: Sequence[Term], symbol: Symbol, meaning: Callable[..., Term]
+) -> Body:
     """The meaning of ``symbol`` afterwards, as a function of the replica, the answers ``fact`` and ``value``,
     the arguments of the symbol and the parameters.
     """
     arguments = [z3.Const(f"argument.{number}", sort) for number, sort in enumerate(symbol.sorts)]
     own, given = _places(arguments, "a"), _places(terms, "p")
-    body = _ForReplica(symbols, given | own, {"p0", "a0"}).write(meaning(*arguments), None)
-    return _function(domain, ["replica", "fact", "value", *own.values(), *given.values()], body)
+    text = _ForReplica(symbols, given | own, {"p0", "a0"}).write(meaning(*arguments), None)
+    return _body(["replica", "fact", "value", *own.values(), *given.values()], text)
+
+
+def compile_places(
+    symbols: Mapping[str, Symbol], terms: Sequence[Term], symbol: Symbol, meaning: Callable[..., Term]
+) -> Body:
+    """Where an update may add a fact of ``symbol``, as a function of the replica and the parameters: of each
+    argument the only value for which it may, or ``None``.
+    """
+    arguments = [z3.Const(f"argument.{number}", sort) for number, sort in enumerate(symbol.sorts)]
+    given, writer = _places(terms, "p"), _ForReplica(symbols, _places(terms, "p"), {"p0"})
+    only = dict.fromkeys((each.decl().name() for each in arguments), "None")
+    for one, other in _equations(meaning(*arguments), symbol):
+        name, others = one.decl().name(), _symbols_in(other)
+        if name in only and not others & only.keys() and not writer.asks(other):
+            only[name] = writer.write(other, None)
+    return _body(["replica", *given.values()], f"({', '.join(only.values())},)")
+
+
+def _equations(term: Term, symbol: Symbol) -> list[tuple[Term, Term]]:
+    """The equations that hold wherever an update adds a fact: it was true, or else they are. Of functions:
+    they are, or else the value is as before.
+    """
+    if z3.is_or(term) and term.num_args() == 2 and term.arg(0).decl().name() == symbol.name:
+        where = term.arg(1)
+    elif z3.is_app_of(term, z3.Z3_OP_ITE) and term.arg(2).decl().name() == symbol.name:
+        where = term.arg(0)
+    else:
+        return []
+    parts = where.children() if z3.is_and(where) else [where]
+    return [(each.arg(0), each.arg(1)) for each in parts if z3.is_eq(each) and z3.is_app(each.arg(0))]
 
 
 class _ForStructures(_Writer):
-    """Writes for arrays, all of which have an axis for structures and one for each of ``depth`` variables."""
+    """Writes for arrays, all of which have an axis for structures and one for each of ``depth`` variables.
+
+    ``variables``: by name the axis and the sort of each variable. ``nested``: the sorts of the variables that
+    are bound together at some place.
+    """
 
     negation, conjunction, disjunction = "(~{})", " & ", " | "
 
-    def __init__(self, domain: Domain, depth: int) -> None:
-        self._domain = domain
-        self.scope: dict[str, Any] = {"laid_out": self._laid_out, **domain.rigid}
-        self._axes = 1 + depth
+    def __init__(self, depth: int) -> None:
+        self.axes = 1 + depth
+        self.variables: dict[str, tuple[int, str]] = {}
+        self.nested: set[tuple[str, ...]] = {()}
 
     def role(self, name: str) -> str:
-        return str(self._domain.roles.index(name))
+        return str(ROLES.index(name))
 
     def quantifier(self, term: z3.QuantifierRef, positive: bool | None, bound: tuple[str, ...]) -> str:
         names = list(bound)
         for number in range(term.num_vars()):
-            sort = term.var_sort(number).name()
-            name = f"{sort}_{1 + len(names)}"
-            self.scope[name] = self.along(1 + len(names), self._domain.sizes[sort])
-            names.append(name)
+            sort, axis = term.var_sort(number).name(), 1 + len(names)
+            names.append(f"{sort}_{axis}")
+            self.variables[names[-1]] = axis, sort
+        self.nested.add(tuple(self.variables[name][1] for name in names))
         body = self.write(term.body(), positive, tuple(names))
         reduced = "all" if term.is_forall() else "any"
         return f"{body}.{reduced}(axis={tuple(range(1 + len(bound), 1 + len(names)))}, keepdims=True)"
-
-    def along(self, axis: int, size: int) -> Values:
-        """The numbers up to ``size`` along ``axis``."""
-        shape = [1] * self._axes
-        shape[axis] = size
-        return np.arange(size).reshape(shape)
 
     def application(self, term: Term, positive: bool | None, bound: tuple[str, ...]) -> str:
         name, children = term.decl().name(), term.children()
         written = [self.write(each, None, bound) for each in children]
         if name in _ORDERED:
             return _ORDERED[name].format(*written)
-        if name in self._domain.rigid:
+        if name in _RIGID:
             return f"{name}[{', '.join(written)}]"
         if all(map(z3.is_var, children)):
             axes = [len(bound) - z3.get_var_index(each) for each in children]
             if len(set(axes)) == len(axes):
                 return f"laid_out({name}, {axes})"
         return f"{name}[{', '.join(['structures', *written])}]"
-
-    def _laid_out(self, table: Values, axes: Sequence[int]) -> Values:
-        """``table`` with its axes at those of the variables that are its arguments; no copy."""
-        order = sorted(range(len(axes)), key=axes.__getitem__)
-        shape = [1] * self._axes
-        shape[0] = len(table)
-        for number in order:
-            shape[axes[number]] = table.shape[1 + number]
-        return table.transpose([0, *(1 + each for each in order)]).reshape(shape)
 
 
 def _depth(term: Term) -> int:
@@ -340,31 +367,60 @@ def _depth(term: Term) -> int:
     return max(map(_depth, term.children()), default=0)
 
 
-def compile_conjunct(
-    domain: Domain, formula: Formula
-) -> Callable[[int, Mapping[str, Values]], NDArray[np.bool_]]:
-    """``formula`` as a function of a number of structures, and of the arrays of symbols in these."""
-    writer = _ForStructures(domain, _depth(formula))
+@dataclass(frozen=True)
+class Whole:
+    """A formula about whole structures, as ``code`` for arrays with as many ``axes``.
+
+    ``reads`` are the symbols in it; ``variables`` have an axis and a sort each; ``nested`` are the sorts of
+    the variables that are bound together at some place.
+    """
+
+    code: CodeType
+    axes: int
+    reads: frozenset[str]
+    variables: Mapping[str, tuple[int, str]]
+    nested: frozenset[tuple[str, ...]]
+
+    def instances(self, domain: Domain) -> int:
+        """The number of values of the largest intermediate result for one structure."""
+        return max(prod(domain.sizes[sort] for sort in sorts) for sorts in self.nested)
+
+    def over(self, domain: Domain) -> Callable[[int, Mapping[str, Values]], NDArray[np.bool_]]:
+        """A function of a number of structures over ``domain``, and of the arrays of symbols in these."""
+        scope: dict[str, Any] = {"laid_out": self._laid_out, **domain.rigid}
+        for name, (axis, sort) in self.variables.items():
+            scope[name] = self._along(axis, domain.sizes[sort])
+
+        def holds(count: int, values: Mapping[str, Values]) -> NDArray[np.bool_]:
+            found = eval(self.code, {**scope, **values, "structures": self._along(0, count)})
+            return np.broadcast_to(np.reshape(found, -1), (count,)).astype(bool)
+
+        return holds
+
+    def _along(self, axis: int, size: int) -> Values:
+        """The numbers up to ``size`` along ``axis``."""
+        shape = [1] * self.axes
+        shape[axis] = size
+        return np.arange(size).reshape(shape)
+
+    def _laid_out(self, table: Values, axes: Sequence[int]) -> Values:
+        """``table`` with its axes at those of the variables that are its arguments; no copy."""
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        shape = [1] * self.axes
+        shape[0] = len(table)
+        for number in order:
+            shape[axes[number]] = table.shape[1 + number]
+        return table.transpose([0, *(1 + each for each in order)]).reshape(shape)
+
+
+def compile_conjunct(formula: Formula) -> Whole:
+    """``formula`` for many structures at once."""
+    writer = _ForStructures(_depth(formula))
     code = compile(writer.write(formula, None), "<formula>", "eval")
-
-    def holds(count: int, values: Mapping[str, Values]) -> NDArray[np.bool_]:
-        found = eval(code, {**writer.scope, **values, "structures": writer.along(0, count)})
-        return np.broadcast_to(np.reshape(found, -1), (count,)).astype(bool)
-
-    return holds
+    return Whole(code, writer.axes, _symbols_in(formula), writer.variables, frozenset(writer.nested))
 
 
-def instances(domain: Domain, term: Term, bound: int = 1) -> int:
-    """The number of values of the largest intermediate result for one structure."""
-    if z3.is_quantifier(term):
-        for number in range(term.num_vars()):
-            bound *= domain.sizes[term.var_sort(number).name()]
-        return instances(domain, term.body(), bound)
-    return max((instances(domain, each, bound) for each in term.children()), default=bound)
-
-
-def symbols_in(formula: Formula, names: set[str]) -> set[str]:
-    """Which of ``names`` occur in ``formula``."""
+def _symbols_in(formula: Formula) -> frozenset[str]:
     found: set[str] = set()
     pending = [formula]
     while pending:
@@ -372,6 +428,6 @@ def symbols_in(formula: Formula, names: set[str]) -> set[str]:
         if z3.is_quantifier(term):
             pending.append(term.body())
         elif z3.is_app(term):
-            found |= {term.decl().name()} & names
+            found.add(term.decl().name())
             pending.extend(term.children())
-    return found
+    return frozenset(found)

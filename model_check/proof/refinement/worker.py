@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-# What forked processes share. Not the proof: where a mutant imports the reference again, Z3 would not declare
-# its sorts again.
-import z3  # noqa: F401
-
-import kraftcheck.checking.run  # noqa: F401
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.server import Job, Server
+from kraftcheck.proof.refinement.run import Work, check_refinement
+from kraftcheck.proof.refinement.violations import lines_of_lack
 from kraftcheck.support.errors import InputError, ProcessKilledError
 from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.systems.scenario import find
-
-if TYPE_CHECKING:
-    from kraftcheck.proof.refinement.run import Work
 
 #: The number of reasons that are reported.
 _TOLD = 3
 #: The time limit of a mutant, in seconds.
 _MOST_SECONDS = 600.0
+#: What all of them share, also where a mutant imports the reference again: Z3 would not declare the proof's
+#: sorts twice.
+_FIRST = "kraftcheck.proof.refinement.written:write_all"
 
 
 def refute(server: Server, mutant: str, scenario: str) -> dict[str, Any]:
@@ -35,7 +32,7 @@ def refute(server: Server, mutant: str, scenario: str) -> dict[str, Any]:
         raise InputError(f"there is no mutant '{mutant}'; 'kraftcheck mutate --list' says what there is.")
     changed = patch.mutated_sources(known[mutant])
     arguments = {"scenario": scenario}
-    job = Job("kraftcheck.proof.refinement.worker:judge", arguments, _MOST_SECONDS, mutant, changed)
+    job = Job("kraftcheck.proof.refinement.worker:judge", arguments, _MOST_SECONDS, mutant, changed, _FIRST)
     ended = server.run(job)
     if ended.limit is not None:
         raise ProcessKilledError
@@ -47,8 +44,6 @@ def refute(server: Server, mutant: str, scenario: str) -> dict[str, Any]:
 
 def judge(scenario: str) -> Iterator[dict[str, Any]]:
     """The result of the refinement check of a scenario."""
-    from kraftcheck.proof.refinement.run import check_refinement
-
     work = check_refinement(of_replicas(find(scenario), "--refinement"))
     yield {
         "killed": not work.refinement.holds,
@@ -58,8 +53,6 @@ def judge(scenario: str) -> Iterator[dict[str, Any]]:
 
 
 def _why(work: Work) -> list[str]:
-    from kraftcheck.proof.refinement.violations import lines_of_lack
-
     found = [*work.refinement.beginning.lacks, *sorted(work.refinement.unexpected)]
     if work.refinement.disturbed:
         found.append("the step of another replica changes what the proof sees")
