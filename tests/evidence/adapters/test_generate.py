@@ -55,6 +55,7 @@ INDISTINGUISHABLE = {
     "unknown-file-version-is-blank": OF_DISKS,
     "start-on-unknown-disk-writes-first": OF_DISKS,
     "snapshot-lost-with-power": OF_DISKS,
+    "second-answer-about-versions": "no second answer is awaited: the leader asks once a change (ADD-8)",
     "assignment-kept-when-truncated": "AlterQuorum of KIP-595 has no form on the wire, as no release has it",
 }
 #: Seconds for the comparison of one mutant with a session.
