@@ -342,7 +342,8 @@ def _gives_up_a_voter(before: Replica, event: Event | None, after: Replica) -> b
 def leader_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
     """The names of the properties that a step violates; ``event`` is ``None`` for a restart."""
     after = execution.replica
-    if isinstance(after.role, Resigned | Follower) and after.parked or _gives_up_a_voter(before, event, after):
+    keeps_fetches = isinstance(after.role, Resigned | Follower) and after.parked
+    if keeps_fetches or _gives_up_a_voter(before, event, after):
         yield "ResignedKeepsNobodyWaiting"
     if isinstance(before.role, Leader) and isinstance(event, RequestReceived):
         voter = sender(event.request)

@@ -153,7 +153,8 @@ def _unanswered(case: _Case) -> Iterator[str]:
     if any(isinstance(effect, Reply) and effect.to == CLIENT for effect in case.run.effects):
         yield f"{what} was under way at Leader {case.id}; the client gets a second answer."
     else:
-        yield f"{what} was under way at Leader {case.id}; it has ended or is committed, and the client got no answer."
+        ended = "has ended or is committed"
+        yield f"{what} was under way at Leader {case.id}; it {ended}, and the client got no answer."
 
 
 def _snapshot(case: _Case) -> Iterator[str]:
