@@ -286,6 +286,14 @@ class Replica(Frozen):
         return Voter(self.key, self.endpoints, 0, self.max_kraft_version)
 
     @property
+    def describes_itself(self) -> bool:
+        """Whether its process sends UpdateRaftVoter: it supports a level above 0, or one is finalized.
+
+        Under static voters a process that supports none is of a release before KIP-853.
+        """
+        return self.max_kraft_version > 0 or self.kraft_version > 0
+
+    @property
     def has_checkpoint(self) -> bool:
         """Whether formatting has left the first voter set in a checkpoint 0-0; a joining replica has none."""
         return self.bootstrap_kraft_version >= 1

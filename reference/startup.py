@@ -131,7 +131,7 @@ def _resumes_candidacy(work: Work, stored: QuorumState) -> bool:
 def _arm_first_timer(work: Work) -> None:
     if isinstance(work.replica.role, Follower):
         work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
-        if work.replica.max_kraft_version > 0:
+        if work.replica.describes_itself:
             work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
     else:
         duration = Duration.ELECTION_TIMEOUT if work.replica.is_voter else Duration.FOREVER

@@ -219,7 +219,7 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
     _change(work, Follower(endpoints), QuorumState(epoch, leader, voted), durable=True)
     parked.fail_parked(work)
     work.emit(ArmTimer(Timer.FETCH, Duration.FETCH_TIMEOUT))
-    if work.replica.max_kraft_version > 0:
+    if work.replica.describes_itself:
         work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
     work.forget_requests()
 

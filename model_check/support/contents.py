@@ -24,7 +24,7 @@ class NoContentsError(TypeError):
 def digest_of(value: Any) -> str:
     """32 hexadecimal digits: two values have the same if their classes and contents are equal.
 
-    Remembered that were kept do not count. Raises NoContentsError.
+    Answers that are remembered do not count. Raises NoContentsError.
     """
     return sha256("".join(_texts(value)).encode()).hexdigest()[:32]
 

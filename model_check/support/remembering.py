@@ -41,7 +41,7 @@ def note_to(notes: Notes | None) -> Notes | None:
 
 
 class Remembered(Generic[R]):
-    """Remembered by what they follow from; at most ``most``, then they begin anew."""
+    """Answers by what they follow from; at most ``most``, then they begin anew."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most

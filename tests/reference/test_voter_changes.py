@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from kraftcheck.reference.effects import ArmTimer
+from kraftcheck.reference.events import Timer
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.messages import UpdateRaftVoterResponse
+from kraftcheck.reference.messages import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from kraftcheck.reference.protocol import KAFKA, KAFKA_TRUNK, KIP853
 from kraftcheck.reference.replica import Replica
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters
 from kraftcheck.systems.kraft.text import parse_replica
-from tests.reference.asking import Case, after, ask, check, response, table
+from tests.reference.asking import Case, after, ask, check, response, sent, table
 
 
 def fetch(key: str, offset: int = 3) -> str:
@@ -266,3 +268,16 @@ def test_a_set_with_one_id_on_two_disks() -> None:
     assert TWO_DISKS.addressee(3) is None
     changed = TWO_DISKS.with_entry(Voter(ReplicaKey(3, "X"), ()))
     assert changed.endpoints(3) == TWO_DISKS.voters[2].endpoints
+
+
+def test_a_voter_that_does_not_support_the_finalized_version_reports_that() -> None:
+    """Its range differs from its entry (UPDATE-1). A process of a release before KIP-853 reports nothing."""
+    before = parse_replica(f"{FOLLOWER} fetched")
+    listed = before.voters.with_entry(replace(before.own_entry, max_kraft_version=1))
+    older = replace(before, bootstrap_voters=listed, max_kraft_version=0)
+    (request,) = sent(ask(older, "poll expired=update-voter")).values()
+    assert isinstance(request, UpdateRaftVoterRequest) and request.max_kraft_version == 0
+    for version, reports in ((1, True), (0, False)):
+        started = ask(replace(older, bootstrap_kraft_version=version), "start")
+        armed = [each.timer for each in started.effects if isinstance(each, ArmTimer)]
+        assert (Timer.UPDATE_VOTER in armed) == reports

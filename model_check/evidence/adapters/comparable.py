@@ -18,8 +18,8 @@ def comparable(
     """The effects of the reference and of an adapter that are to be compared.
 
     When a process starts, no answer is awaited, and where it ends, none matters, so no request is forgotten.
-    No process looks at an election timer that never expires. Where the largest kraft.version is 0, none
-    reports itself as a voter.
+    No process looks at an election timer that never expires. A process that supports kraft.version
+    0 alone reports itself as a voter only under a larger one.
     """
     never, ignored = set[str](), set[str]()
     if isinstance(question.event, Start):
@@ -27,7 +27,7 @@ def comparable(
     if isinstance(question.event, Start) or any(each["effect"] == "fatal" for each in expected):
         ignored.add("forgetRequests")
     assert question.outcome is not None
-    if question.outcome.replica.max_kraft_version == 0:
+    if not question.outcome.replica.describes_itself:
         never.add(Timer.UPDATE_VOTER.value)
 
     def kept(effect: Effect) -> bool:

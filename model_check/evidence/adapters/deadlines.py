@@ -104,7 +104,7 @@ def running_timers(replica: Replica) -> tuple[Timer, ...]:
         changing = (Timer.VOTER_CHANGE,) if role.change is not None else ()
         return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH, *lingering, *changing)
     if isinstance(role, Follower):
-        updating = (Timer.UPDATE_VOTER,) if replica.max_kraft_version > 0 else ()
+        updating = (Timer.UPDATE_VOTER,) if replica.describes_itself else ()
         return (Timer.FETCH, *updating)
     assert isinstance(role, Unattached | Prospective | Candidate | Resigned)
     return (Timer.ELECTION,)

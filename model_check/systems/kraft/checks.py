@@ -331,10 +331,19 @@ def _appends_first(execution: Execution) -> bool:
 # Leaders: the voters that keep one in office, and requests that wait at it.
 
 
+def _gives_up_a_voter(before: Replica, event: Event | None, after: Replica) -> bool:
+    """Whether a resigned leader no longer announces the end of its epoch to a voter that has not answered."""
+    if not isinstance(before.role, Resigned) or not isinstance(after.role, Resigned):
+        return False
+    answered = event.source if isinstance(event, ResponseReceived) else None
+    return not {*before.role.unacknowledged} <= {*after.role.unacknowledged, answered}
+
+
 def leader_violations(before: Replica, event: Event | None, execution: Execution) -> Iterator[str]:
     """The names of the properties that a step violates; ``event`` is ``None`` for a restart."""
     after = execution.replica
-    if isinstance(after.role, Resigned) and after.parked:
+    keeps_fetches = isinstance(after.role, Resigned | Follower) and after.parked
+    if keeps_fetches or _gives_up_a_voter(before, event, after):
         yield "ResignedKeepsNobodyWaiting"
     if isinstance(before.role, Leader) and isinstance(event, RequestReceived):
         voter = sender(event.request)

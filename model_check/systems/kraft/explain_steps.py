@@ -116,7 +116,10 @@ def _too_few_heard(case: _Case) -> Iterator[str]:
 def _kept_waiting(case: _Case) -> Iterator[str]:
     waiting = () if case.after is None else case.after.parked
     who = ", ".join(str(parked.source) for parked in waiting)
-    yield f"Replica {case.id} is Resigned and keeps a fetch of {who} waiting."
+    if waiting:
+        yield f"Replica {case.id} is {case.roles[1]} and keeps a fetch of {who} waiting."
+    else:
+        yield f"Replica {case.id} has resigned and no longer says so to a voter that has not answered."
 
 
 def _leader_endpoints(case: _Case) -> Iterator[str]:
@@ -151,7 +154,8 @@ def _unanswered(case: _Case) -> Iterator[str]:
     if any(isinstance(effect, Reply) and effect.to == CLIENT for effect in case.run.effects):
         yield f"{what} was under way at Leader {case.id}; the client gets a second answer."
     else:
-        yield f"{what} was under way at Leader {case.id}; it has ended, and the client got no answer."
+        ended = "has ended or is committed"
+        yield f"{what} was under way at Leader {case.id}; it {ended}, and the client got no answer."
 
 
 def _snapshot(case: _Case) -> Iterator[str]:

@@ -221,7 +221,7 @@ class KRaftSystem:
         execution = host.execute(node.replica, event, now=now, timers=timers)
         found = list(host.steps(node, event, execution, action, costs))
         allowed = Timer.UPDATE_VOTER in self.wiring.timers[node.replica.id]
-        armed = node.replica.max_kraft_version > 0
+        armed = node.replica.describes_itself
         if timers is None and allowed and armed and isinstance(execution.replica.role, Follower):
             # Between two steps a follower always awaits an answer of its leader, so that the timer matters
             # only in the poll after such an answer.

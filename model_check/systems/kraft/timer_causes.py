@@ -192,7 +192,7 @@ def _begun_with(case: Case, state: str) -> tuple[Timer, ...]:
     if state == "Leader":
         return (Timer.CHECK_QUORUM, Timer.BEGIN_QUORUM_EPOCH)
     if state == "Follower":
-        return (Timer.FETCH, Timer.UPDATE_VOTER) if case.after.max_kraft_version > 0 else (Timer.FETCH,)
+        return (Timer.FETCH, Timer.UPDATE_VOTER) if case.after.describes_itself else (Timer.FETCH,)
     return (Timer.ELECTION,)
 
 

@@ -104,7 +104,7 @@ def needed(protocol: Protocol, replica: Replica) -> tuple[Timer, ...]:
     if isinstance(role, Leader):
         return _needed_by_leader(protocol, role)
     if isinstance(role, Follower):
-        return (Timer.FETCH, Timer.UPDATE_VOTER) if replica.max_kraft_version > 0 else (Timer.FETCH,)
+        return (Timer.FETCH, Timer.UPDATE_VOTER) if replica.describes_itself else (Timer.FETCH,)
     if isinstance(role, Unattached) and not replica.is_voter:
         return ()
     return (Timer.ELECTION,)

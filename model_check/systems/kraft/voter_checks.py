@@ -120,7 +120,10 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
     if change is None or execution.ended is not None:
         return
     after = execution.replica.role
-    due = not (isinstance(after, Leader) and _is_same_change(change, after.change))
+    stays = isinstance(after, Leader) and _is_same_change(change, after.change)
+    if isinstance(after, Leader) and stays and _is_committed(after, execution.replica.high_watermark):
+        yield "VoterChangeIsAnswered"
+    due = not stays
     early = isinstance(change, AddingVoter) and not change.ack_when_committed
     if early or isinstance(change, UpdatingVoter):
         # A client that does not wait for the commit gets its answer on append, and no second one.
@@ -131,6 +134,12 @@ def _unanswered_change(role: Leader, event: Event, execution: Execution) -> Iter
     # An answer to a request may be about another request.
     if answered != due and not (answered and isinstance(event, RequestReceived)):
         yield "VoterChangeIsAnswered"
+
+
+def _is_committed(role: Leader, high_watermark: int | None) -> bool:
+    """Whether the leader knows that the voter set of the change under way is committed."""
+    appended = None if role.change is None else role.change.offset
+    return appended is not None and high_watermark is not None and appended < high_watermark
 
 
 def _unanswered_alterations(role: Leader, event: Event, execution: Execution) -> Iterator[str]:

@@ -86,10 +86,16 @@ def noticed(session: str, known: list[str]) -> Iterator[tuple[str, tuple[str, st
             yield way, kind_of(driven.failed)
 
 
-def is_noticed(session: str) -> Iterator[bool]:
-    """In a process with a mutant as the reference: true, once, if a recorded answer tells them apart."""
-    if any(driven.failed is not None for driven in RecordedSession(Path(session)).compared()):
-        yield True
+def is_noticed(session: str, first: list[str]) -> Iterator[bool]:
+    """In a process with a mutant as the reference: true, once, if a recorded answer tells them apart.
+
+    ``first``: the names of the sequences that are compared before all others.
+    """
+    early = set(first)
+    for wanted in (early.__contains__, lambda name: name not in early):
+        if any(driven.failed is not None for driven in RecordedSession(Path(session)).compared(wanted)):
+            yield True
+            return
 
 
 def measure(session: Path, mutants: list[Mutant]) -> tuple[dict[str, Way], int]:
