@@ -11,10 +11,12 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from kraftcheck.checking.coverage.executed import Place, Recording
 from kraftcheck.checking.ledger import Sources
 from kraftcheck.engine.kept_tables import KeptTables, contents_of, fill
-from kraftcheck.engine.system import Exploration, System
+from kraftcheck.engine.system import System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.support.cache import can_be_trusted, user_cache
 from kraftcheck.support.contents import digest_of
@@ -35,7 +37,7 @@ _DIGEST_BYTES = 32
 #: All files together; the oldest go first.
 _MOST_BYTES = 2 << 30
 #: A file is written anew when so many answers of a hundred are new.
-_WORTH_PERCENT = 5
+_WORTH_PERCENT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class _Kept:
     parts: list[Part]
     footprints: list[frozenset[int]]
     tables: KeptTables
-    found: Exploration | None
+    found: object
 
 
 @dataclass(slots=True)
@@ -110,14 +112,14 @@ class Answers:
         )
         return fill(tables, contents, holds[kept.tables.ran])
 
-    def found(self, tables: Tables) -> Exploration | None:
+    def found(self, tables: Tables) -> Any:
         """What a search with ``tables``, which come from :meth:`tables`, would find, if that is known: what
-        one found that had the same answers.
+        one found that had the same answers; otherwise ``None``.
         """
         use = self._use(tables)
         return use.kept.found if use.kept is not None and use.same else None
 
-    def keep(self, tables: Tables, found: Exploration | None = None) -> None:
+    def keep(self, tables: Tables, found: object = None) -> None:
         """Keep the contents of ``tables``, which come from :meth:`tables`, if there is much that is new.
 
         ``found``: what a search found by them, where that is complete.
@@ -183,13 +185,13 @@ def _read(path: Path) -> _Kept | None:
     body = content[len(_FORMAT) + _DIGEST_BYTES :]
     if content[: len(_FORMAT) + _DIGEST_BYTES] != _FORMAT + hashlib.sha256(body).digest():
         return None
-    found: _Kept = pickle.loads(body)
+    found: _Kept = pickle.loads(zlib.decompress(body))
     return found
 
 
 def _write(path: Path, kept: _Kept) -> None:
     """Write the file; where that is not possible, the next run asks again."""
-    body = pickle.dumps(kept, pickle.HIGHEST_PROTOCOL)
+    body = zlib.compress(pickle.dumps(kept, pickle.HIGHEST_PROTOCOL), 1)
     with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, _FORMAT + hashlib.sha256(body).digest() + body)

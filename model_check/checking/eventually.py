@@ -13,8 +13,10 @@ from kraftcheck.engine.fairness import Lasso
 from kraftcheck.engine.graph import Graph, collect_graph
 from kraftcheck.engine.representatives import Represent, UnlikeError
 from kraftcheck.engine.system import Exploration, System, Verdict
+from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.watch import CAPACITY, IncompleteGraphError, Watch
 from kraftcheck.engine.witness import DUPLICATE, LOSS
+from kraftcheck.support.contents import digest_of
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.printable import shortened
 from kraftcheck.systems.kind import Judged, ModelSystem
@@ -36,12 +38,23 @@ def judge_eventually(
     """
     if found.verdict is Verdict.UNDETERMINED or found.violations or not scenario.check.eventually:
         return ()
-    system, graph, represent = graph_of(scenario, threads, watch, "eventually properties", answers)
+    system, represent = _system_of(scenario)
+    tables = None
+    if answers is not None:
+        # The order of labels follows from that of the answers, and the choice of a lasso from that of labels.
+        what = f"graph-{digest_of((scenario.check.eventually, scenario.reduction))}"
+        tables = answers.tables(cast(System, system), what, whole=True)
+        known: tuple[Judged, ...] | None = answers.found(tables)
+        if known is not None:
+            return known
+    graph = _graph(scenario, system, represent, threads, watch, "eventually properties", tables)
     judge = kind_of(scenario).liveness.judge
     judged = []
     for wanted in scenario.check.eventually:
         named = replace(graph, watch=_named(watch, wanted.property))
         judged.append(judge(system, named, wanted, represent))
+    if answers is not None and tables is not None:
+        answers.keep(tables, tuple(judged))
     return tuple(judged)
 
 
@@ -50,22 +63,36 @@ def _named(watch: Watch, judged: str) -> Callable[[str], None]:
 
 
 def graph_of(
-    scenario: Scenario, threads: int, watch: Watch, phase: str, answers: Answers | None = None
+    scenario: Scenario, threads: int, watch: Watch, phase: str
 ) -> tuple[ModelSystem, Graph, Represent | None]:
     """The system, its whole graph, and the function from states to representatives, where epochs are
-    relative. ``phase``: the purpose of the graph; ``answers``: what the reference answered earlier.
+    relative. ``phase``: the purpose of the graph.
 
     Raises IncompleteGraphError if the limits do not allow it, and InputError where representatives do not
     behave alike or the network has no room for a step.
     """
+    system, represent = _system_of(scenario)
+    return system, _graph(scenario, system, represent, threads, watch, phase), represent
+
+
+def _system_of(scenario: Scenario) -> tuple[ModelSystem, Represent | None]:
     model = kind_of(scenario)
     system = model.build(scenario, absorbs=True)
-    represent = model.liveness.representative(system, scenario)
+    return system, model.liveness.representative(system, scenario)
+
+
+def _graph(
+    scenario: Scenario,
+    system: ModelSystem,
+    represent: Represent | None,
+    threads: int,
+    watch: Watch,
+    phase: str,
+    tables: Tables | None = None,
+) -> Graph:
     limits = watch.rest(max_states=MAX_GRAPH_STATES)
-    # The order of labels follows from that of the answers, and the choice of a lasso from that of labels.
-    tables = None if answers is None else answers.tables(cast(System, system), "graph", whole=True)
     try:
-        graph = collect_graph(
+        return collect_graph(
             system,
             threads=threads,
             limits=replace(limits, max_depth=None, over_capacity=False),
@@ -83,9 +110,6 @@ def graph_of(
             f"{scenario.file}: reduction.epochs: states that differ by epochs alone do not behave alike: "
             f"{shortened(str(error))}; leave it out; see docs/scenarios.md."
         ) from None
-    if answers is not None and tables is not None:
-        answers.keep(tables)
-    return system, graph, represent
 
 
 def too_small(scenario: Scenario) -> InputError:

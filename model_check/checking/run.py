@@ -226,6 +226,7 @@ def check(
         tables = None
         if answers is not None and not coverage and checkpoint is None:
             what = "search" if covering is None else "covered"
+            what += "-within-capacity" if scenario.check.eventually else ""
             tables = answers.tables(cast(System, covering or system), what)
             found = answers.found(tables) if partial_order and not keep_going else None
             if found is None:
