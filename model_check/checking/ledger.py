@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -31,6 +31,8 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.places import REFERENCE, SPEC, folder_of, modules, root
 from kraftcheck.systems.scenario import Scenario
+
+T = TypeVar("T")
 
 #: The packages whose executed functions are noted. They keep nothing from one scenario for the next, except
 #: caches that :func:`~kraftcheck.checking.coverage.executed.recording` clears.
@@ -88,31 +90,51 @@ class Kept:
     when: float
 
 
-class _Module:
-    """A module's source, with digests of its parts."""
+class _Parts(msgspec.Struct, forbid_unknown_fields=True):
+    """Digests of the parts of one source, as far as they are known: see :class:`_Module`."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._seen: dict[tuple[str, str], str | None] = {}
+    whole: str | None = None
+    outside: str | None = None
+    imports: list[str] | None = None
+    seen: dict[str, str | None] = {}
+
+
+class _Digests(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``parts``, by the digest of the source; ``made_by``: a digest of what makes them."""
+
+    made_by: str
+    parts: dict[str, _Parts]
+
+
+class _Module:
+    """A module's source, with digests of its parts; ``parts``: those that are known from earlier runs."""
+
+    def __init__(self, text: str, parts: _Parts | None = None) -> None:
+        self.text = text
+        self.parts = _Parts() if parts is None else parts
 
     def _tree(self) -> ast.Module:
         try:
-            return ast.parse(self._text)
+            return ast.parse(self.text)
         except (SyntaxError, ValueError):
-            return ast.parse(f"broken = {self._text!a}")
+            return ast.parse(f"broken = {self.text!a}")
 
-    @cached_property
+    @property
     def whole(self) -> str:
-        return blocks.whole(self._tree())
+        self.parts.whole = self.parts.whole or blocks.whole(self._tree())
+        return self.parts.whole
 
-    @cached_property
+    @property
     def outside(self) -> str:
-        return blocks.outside(self._tree())
+        self.parts.outside = self.parts.outside or blocks.outside(self._tree())
+        return self.parts.outside
 
-    @cached_property
-    def imports(self) -> frozenset[str]:
+    @property
+    def imports(self) -> Sequence[str]:
         """All modules that it names in imports, in any place, and names that may be modules."""
-        return frozenset(_imported(self._tree()))
+        if self.parts.imports is None:
+            self.parts.imports = sorted(set(_imported(self._tree())))
+        return self.parts.imports
 
     @cached_property
     def _functions(self) -> Mapping[str, blocks.Function]:
@@ -122,14 +144,15 @@ class _Module:
         """A digest of the part of a function that a run with ``flags`` executed; ``None``: it has other
         blocks, or does not exist.
         """
-        if (function, flags) not in self._seen:
+        key = f"{function} {flags}"
+        if key not in self.parts.seen:
             found = self._functions.get(function)
             try:
                 digest = None if found is None else blocks.seen(found, flags)
             except blocks.UnlikeError:
                 digest = None
-            self._seen[function, flags] = digest
-        return self._seen[function, flags]
+            self.parts.seen[key] = digest
+        return self.parts.seen[key]
 
 
 class Sources:
@@ -149,7 +172,21 @@ class Sources:
         texts = {
             name: path.read_text(encoding="utf-8", errors="backslashreplace") for name, path in files.items()
         }
-        return cls({name: _Module(text) for name, text in texts.items()}, list(files.values()), rest)
+        known = _read_digests()
+        return cls(
+            {name: _Module(text, known.get(_digest(text))) for name, text in texts.items()},
+            list(files.values()),
+            rest,
+        )
+
+    def keep_digests(self) -> None:
+        """Keep what is known of these sources for later runs; without a place for it they find it again."""
+        parts = {_digest(module.text): module.parts for module in self._modules.values()}
+        if parts != _read_digests():
+            content = msgspec.json.encode(_Digests(_made_by(), parts))
+            with suppress(OSError, InputError):
+                _digests_file().parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(_digests_file(), content)
 
     def changed_meanwhile(self) -> bool:
         """Whether a file is younger than this process, which then may have imported the previous contents."""
@@ -269,6 +306,7 @@ class Ledger:
 
     def write(self) -> None:
         """Write the file; where that is not possible, the next run explores the new results again."""
+        self.sources.keep_digests()
         self._written = time.time()
         used = sorted({index for each in self._entries.values() for index in each.seen})
         number = {old: new for new, old in enumerate(used)}
@@ -284,20 +322,48 @@ class Ledger:
 
 def of_this_user(sources: Sources | None = None) -> Ledger:
     """The ledger of this user and installation, in the user's cache."""
-    name = hashlib.sha256(os.fsencode(root())).hexdigest()[:16]
-    return Ledger(user_cache() / f"results-{name}.json", sources or Sources.installed())
+    return Ledger(user_cache() / f"results-{_of_installation()}.json", sources or Sources.installed())
+
+
+def _of_installation() -> str:
+    return hashlib.sha256(os.fsencode(root())).hexdigest()[:16]
 
 
 def _read(path: Path) -> _File:
     nothing = _File([], {})
-    try:
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
-            return nothing
-        found = msgspec.json.decode(path.read_bytes(), type=_File)
-    except (OSError, ValueError, msgspec.DecodeError, RecursionError):
-        return nothing
+    found = _decoded(path, _File) or nothing
     count = len(found.functions)
     return found if all(index < count for each in found.entries.values() for index in each.seen) else nothing
+
+
+def _decoded(path: Path, kind: type[T]) -> T | None:
+    """The content of a file of the cache; ``None`` where there is none that can be read."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _digests_file() -> Path:
+    return user_cache() / f"digests-{_of_installation()}.json"
+
+
+def _read_digests() -> dict[str, _Parts]:
+    found = _decoded(_digests_file(), _Digests)
+    return found.parts if found is not None and found.made_by == _made_by() else {}
+
+
+@cache
+def _made_by() -> str:
+    """What the digests of parts depend on, apart from the source: how they are made, and the syntax tree."""
+    makers = (Path(each).read_text(encoding="utf-8") for each in (__file__, blocks.__file__))
+    return _digest(f"{sys.version} {''.join(makers)}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
 
 
 def _digest_of(scenario: Scenario) -> str:

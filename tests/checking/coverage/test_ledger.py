@@ -220,6 +220,26 @@ def test_a_file_that_is_none_keeps_nothing(content: bytes | None, tmp_path: Path
     assert Ledger(path, SOURCES).kept(find(NAME)) is None
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [None, "", "{}", '{"made_by": "another", "parts": {}}'])
+def test_digests_of_sources_are_found_again(
+    damage: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = Sources.installed()
+    expected = first.rest
+    first.keep_digests()
+    (file,) = tmp_path.rglob("digests-*.json")
+    if damage is None:
+        parsed: list[str] = []
+        monkeypatch.setattr(ledger.ast, "parse", parsed.append)
+        assert Sources.installed().rest == expected
+        assert parsed == []
+    else:
+        file.write_text(damage, encoding="utf-8")
+        assert Sources.installed().rest == expected
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any, **named: Any) -> None:
         raise InputError("cannot be written")
@@ -237,7 +257,7 @@ def test_large_scenarios_are_left_out_unless_they_are_asked_for(
     data = find("single-voter").model_copy(update={"tags": ("ci", "large")})
     other = find("finding-restart-as-candidate")
     monkeypatch.setattr(check_command, "shipped", lambda: {data.name: data, other.name: other})
-    monkeypatch.setattr(Sources, "installed", lambda: SOURCES)
+    monkeypatch.setattr(Sources, "installed", lambda *_: SOURCES)
     assert main(["check"]) == 0
     assert "not explored, since they are large: single-voter; --all explores them" in capsys.readouterr().out
     for asked in (["--tag", "large"], ["--all"]):
