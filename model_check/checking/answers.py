@@ -32,7 +32,6 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.places import root
 
-_FORMAT = b"kraftcheck answers 1\n"
 _DIGEST_BYTES = 32
 #: All files together; the oldest go first.
 _MOST_BYTES = 2 << 30
@@ -51,11 +50,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """``rest``: a digest of all dependencies but the noted functions; ``parts``: of functions;
-    ``footprints``: by number what ran, as numbers of ``parts``; ``found``: what a whole search found.
+    """``parts``: of functions; ``footprints``: by number what ran, as numbers of ``parts``; ``found``: what a
+    whole search found.
     """
 
-    rest: str
     parts: list[Part]
     footprints: list[frozenset[int]]
     tables: KeptTables
@@ -64,13 +62,12 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Use:
-    """The ``kept`` answers, if there are any, that tables were made of, and their ``path``; ``before``: how
-    many there were; ``same``: whether all still hold.
+    """The ``kept`` answers, if there are any, that tables were made of, and their ``path``; ``same``: whether
+    all still hold.
     """
 
     path: Path
     kept: _Kept | None
-    before: int
     same: bool
 
 
@@ -81,6 +78,8 @@ class Answers:
 
     def __init__(self, sources: Sources, recording: Recording, folder: Path) -> None:
         self._sources, self._recording, self._folder = sources, recording, folder
+        # Values of other classes must not be read: the digest covers them all.
+        self._header = f"kraftcheck answers 1 {sources.rest}\n".encode()
         self._uses: list[tuple[Tables, _Use]] = []
 
     def tables(self, system: System, what: str = "search", *, whole: bool = False) -> Tables:
@@ -92,9 +91,9 @@ class Answers:
         tables.leave_out()
         # Other code may build another system of the same scenario.
         path = self._folder / f"{digest_of(system)}-{what}.answers"
-        kept = _read(path)
+        kept = _read(path, self._header)
         same = False
-        if kept is not None and kept.rest == self._sources.rest:
+        if kept is not None:
             unchanged = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
             holds = np.array([all(unchanged[part] for part in parts) for parts in kept.footprints], np.bool_)
             if all(holds[number] for number in kept.tables.besides):
@@ -102,7 +101,7 @@ class Answers:
         if not tables.resolved or (whole and not same):
             # Nothing of it is of use.
             tables, kept = Tables(system, self._recording), None
-        self._uses.append((tables, _Use(path, kept, len(tables.resolved), same)))
+        self._uses.append((tables, _Use(path, kept, same)))
         return tables
 
     def _fill(self, tables: Tables, kept: _Kept, holds: NDArray[np.bool_]) -> bool:
@@ -142,7 +141,7 @@ class Answers:
             ran=np.array([numbers[each] for each in contents.ran.tolist()], np.int32),
             besides=tuple(numbers[each] for each in contents.besides),
         )
-        _write(use.path, _Kept(self._sources.rest, list(parts), footprints, contents, found))
+        _write(use.path, self._header, _Kept(list(parts), footprints, contents, found))
 
     def _use(self, tables: Tables) -> _Use:
         return next(use for each, use in self._uses if each is tables)
@@ -175,26 +174,27 @@ def folder_of_this_user() -> Path:
     return user_cache() / f"answers-{hashlib.sha256(os.fsencode(root())).hexdigest()[:16]}"
 
 
-def _read(path: Path) -> _Kept | None:
+def _read(path: Path, header: bytes) -> _Kept | None:
     try:
         if not can_be_trusted(path.parent):
             return None
         content = path.read_bytes()
     except OSError:
         return None
-    body = content[len(_FORMAT) + _DIGEST_BYTES :]
-    if content[: len(_FORMAT) + _DIGEST_BYTES] != _FORMAT + hashlib.sha256(body).digest():
+    begin = len(header) + _DIGEST_BYTES
+    body = content[begin:]
+    if content[:begin] != header + hashlib.sha256(body).digest():
         return None
     found: _Kept = pickle.loads(zlib.decompress(body))
     return found
 
 
-def _write(path: Path, kept: _Kept) -> None:
+def _write(path: Path, header: bytes, kept: _Kept) -> None:
     """Write the file; where that is not possible, the next run asks again."""
     body = zlib.compress(pickle.dumps(kept, pickle.HIGHEST_PROTOCOL), 1)
     with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, _FORMAT + hashlib.sha256(body).digest() + body)
+        write_atomically(path, header + hashlib.sha256(body).digest() + body)
         _make_room(sorted(path.parent.glob("*.answers"), key=lambda each: each.stat().st_mtime))
 
 

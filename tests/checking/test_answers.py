@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -96,6 +97,20 @@ def test_a_damaged_file_counts_as_none(damage: bytes | None, tmp_path: Path) -> 
     again = checked(scenario, tmp_path)
     assert again.exploration.calls == first.exploration.calls
     assert file.read_bytes()[:20] == content[:20]
+
+
+def test_values_of_other_code_are_not_even_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = find(SMALL)
+    first = checked(scenario, tmp_path)
+
+    def refuse(_: bytes) -> object:
+        raise AssertionError("should not be read")
+
+    monkeypatch.setattr(pickle, "loads", refuse)
+    module = f"{REFERENCE}.messages"
+    source = (file_of(module) or tmp_path).read_text(encoding="utf-8")
+    other = SOURCES.replaced({module: f"{source}\nX = 1\n"})
+    assert checked(scenario, tmp_path, other).exploration.calls == first.exploration.calls
 
 
 def test_what_others_may_write_is_not_read(tmp_path: Path) -> None:
