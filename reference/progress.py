@@ -55,7 +55,7 @@ def _follow_voter_set(work: Work, role: Leader) -> None:
     work.update_role(progress=tuple(voters), observers=observers)
 
 
-def record_fetch(work: Work, fetcher: ReplicaKey, offset: int, *, again: bool) -> None:
+def record_fetch(work: Work, fetcher: ReplicaKey, offset: int, *, again: bool = False) -> None:
     """A valid fetch at ``offset``: everything below it is durable at ``fetcher``, and it is alive.
 
     ``again``: the fetch arrived earlier, and has waited since.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kraftcheck.checking.findings import known_findings
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.watch import Progress
-from kraftcheck.reference.protocol import OF_KAFKA, PRESETS, Discovery, VoterChanges
+from kraftcheck.reference.protocol import KAFKA, OF_KAFKA, PRESETS, Discovery, Protocol, VoterChanges
 from kraftcheck.support.arguments import cores
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import read_standard_input
@@ -26,6 +26,7 @@ ALL = "all"
 
 #: Why a scenario cannot be reproduced.
 NOT_RELEASED = "AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the wire"
+FIXED = "it has the fix of a finding, which no release has"
 WITHOUT_DISKS = "the drive protocol has no disks that another release or a person has written"
 
 _WHAT = "a quorum of adapters"
@@ -118,6 +119,8 @@ def obstacle(chosen: KRaftScenario) -> str | None:
     protocol = SWITCHES.protocol(chosen.protocol.preset, chosen.protocol.set, chosen.file)
     if protocol.discovery is not Discovery.FETCH or protocol.voter_changes is not VoterChanges.KIP853:
         return NOT_RELEASED
+    if any(getattr(KAFKA, name) is False and getattr(protocol, name) for name in Protocol.__struct_fields__):
+        return FIXED
     replicas, at = chosen.replicas, chosen.protocol.at.values()
     if replicas.newer_disk or replicas.zero_directory or any("vote-memory" in each for each in at):
         return WITHOUT_DISKS
