@@ -73,11 +73,15 @@ class _Use:
 
 class Answers:
     """The answers to be used and kept in explorations, in files of ``folder``; ``recording`` notes what runs
-    and ``sources`` tell whether it is unchanged.
+    and ``sources`` tell whether it is unchanged. ``always_search``: what a search found before is not used,
+    only the answers.
     """
 
-    def __init__(self, sources: Sources, recording: Recording, folder: Path) -> None:
+    def __init__(
+        self, sources: Sources, recording: Recording, folder: Path, *, always_search: bool = False
+    ) -> None:
         self._sources, self._recording, self._folder = sources, recording, folder
+        self._always_search = always_search
         # Values of other classes must not be read: the digest covers them all.
         self._header = f"kraftcheck answers 1 {sources.rest}\n".encode()
         self._uses: list[tuple[Tables, _Use]] = []
@@ -116,7 +120,7 @@ class Answers:
         one found that had the same answers; otherwise ``None``.
         """
         use = self._use(tables)
-        return use.kept.found if use.kept is not None and use.same else None
+        return use.kept.found if use.kept is not None and use.same and not self._always_search else None
 
     def keep(self, tables: Tables, found: object = None) -> None:
         """Keep the contents of ``tables``, which come from :meth:`tables`, if there is much that is new.

@@ -76,6 +76,17 @@ def test_other_code_with_the_same_answers_is_asked_and_nothing_is_explored(name:
     assert timeless(again) == timeless(first)
 
 
+def test_all_can_be_searched_again(tmp_path: Path) -> None:
+    scenario = find(SMALL)
+    first = checked(scenario, tmp_path)
+    with recording(RECORDED) as ran, pytest.raises(AssertionError, match="nothing should be explored"):
+        answers = Answers(SOURCES, ran, tmp_path, always_search=True)
+        check(scenario, answers=answers, explorer=no_search)
+    with recording(RECORDED) as ran:
+        again = check(scenario, answers=Answers(SOURCES, ran, tmp_path, always_search=True))
+    assert again.exploration.calls == 0 and timeless(again) == timeless(first)
+
+
 def test_other_expectations_have_the_same_answers(tmp_path: Path) -> None:
     scenario = find(SMALL)
     checked(scenario, tmp_path)

@@ -301,7 +301,8 @@ def _explore(
     answers = None
     with recording(ledger.RECORDED) if wanted else nullcontext() as ran:
         if rest is not None and ran is not None:
-            answers = Answers(_sources(rest), ran, folder_of_this_user())
+            folder = folder_of_this_user()
+            answers = Answers(_sources(rest), ran, folder, always_search=arguments.all)
         result, more, interrupted = _check(
             scenario, arguments, threads, answers, quiet=quiet or arguments.json
         )

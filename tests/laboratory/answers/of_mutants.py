@@ -18,7 +18,7 @@ from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import find
 
 #: The states after which both end.
-_ENOUGH = Limits(max_states=50_000)
+_ENOUGH = Limits(max_states=3_000)
 
 
 @cache
