@@ -17,8 +17,7 @@ from kraftcheck.evidence.recordings.exceptions import (
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.outcome import RunReport
 from kraftcheck.evidence.recordings.recording import read
-from kraftcheck.reference import fetch, progress
-from kraftcheck.reference.replica import ParkedFetch
+from kraftcheck.reference import progress
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.reference.work import Work
 from tests.recorded.recorded_runs import VARIABLE, compared, recorded_runs, runs_folder
@@ -52,19 +51,12 @@ def test_production_does_what_the_reference_says(run: Path) -> None:
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_production_counts_a_fetch_that_waited_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fetch that waits at the leader counts twice (a finding): a reference in which it does not differs."""
-    answer, count = fetch._answer, progress.count_contact
-    answering: list[bool] = []
+    count = progress.count_contact
 
-    def answer_waiting(work: Work, due: tuple[ParkedFetch, ...]) -> None:
-        answering.append(True)
-        answer(work, due)
-        answering.pop()
-
-    def count_once(work: Work, key: ReplicaKey) -> None:
-        if not answering:
+    def count_once(work: Work, key: ReplicaKey, *, again: bool = False) -> None:
+        if not again:
             count(work, key)
 
-    monkeypatch.setattr(fetch, "_answer", answer_waiting)
     monkeypatch.setattr(progress, "count_contact", count_once)
     fields = {difference.field for difference in compare(read(run)).differences}
     assert "deadlines.checkQuorum" in fields
