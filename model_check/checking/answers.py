@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +174,15 @@ def _parts(kept: _Kept | None, number: int) -> list[Part]:
     return [kept.parts[part] for part in kept.footprints[number]]
 
 
-def folder_of_this_user() -> Path:
-    """Where this installation keeps answers, in the user's cache."""
-    return user_cache() / f"answers-{hashlib.sha256(os.fsencode(root())).hexdigest()[:16]}"
+def of_this_user(rest: str, recording: Recording, *, always_search: bool) -> Answers:
+    """The answers that this installation keeps, in the user's cache; ``rest``: see :attr:`Sources.rest`."""
+    folder = user_cache() / f"answers-{hashlib.sha256(os.fsencode(root())).hexdigest()[:16]}"
+    return Answers(_installed(rest), recording, folder, always_search=always_search)
+
+
+@cache
+def _installed(rest: str) -> Sources:
+    return Sources.installed(rest)
 
 
 def _read(path: Path, header: bytes) -> _Kept | None:

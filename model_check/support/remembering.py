@@ -35,7 +35,7 @@ class _Noting:
 
 
 def note_to(notes: Notes | None) -> Notes | None:
-    """From now on ``notes`` notes the code that runs, or nobody does; who did before."""
+    """From now on ``notes`` notes the code that runs (``None``: nothing does); what noted it before."""
     before, _Noting.notes = _Noting.notes, notes
     return before
 

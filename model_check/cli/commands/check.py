@@ -14,14 +14,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from kraftcheck.checking import ci, ledger
-from kraftcheck.checking.answers import Answers, folder_of_this_user
+from kraftcheck.checking.answers import Answers, of_this_user
 from kraftcheck.checking.coverage import pages
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.coverage.report import together
@@ -301,8 +301,7 @@ def _explore(
     answers = None
     with recording(ledger.RECORDED) if wanted else nullcontext() as ran:
         if rest is not None and ran is not None:
-            folder = folder_of_this_user()
-            answers = Answers(_sources(rest), ran, folder, always_search=arguments.all)
+            answers = of_this_user(rest, ran, always_search=arguments.all)
         result, more, interrupted = _check(
             scenario, arguments, threads, answers, quiet=quiet or arguments.json
         )
@@ -326,12 +325,6 @@ def _explore(
         result.kept is not None,
         result if arguments.coverage else None,
     )
-
-
-@cache
-def _sources(rest: str) -> ledger.Sources:
-    """The sources, in this process."""
-    return ledger.Sources.installed(rest)
 
 
 def _require_different_names(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> None:
