@@ -196,8 +196,8 @@ def check(
     properties is always collected anew). ``coverage``: note the coverage targets, including guards of the
     reference; they are noted without guards where the scenario has ``expect.covers``. ``report_interrupt``:
     on Ctrl-C return the result so far, with the limit "interrupted", instead of raising KeyboardInterrupt.
-    ``answers``: what the reference answered earlier, to be used and kept; not where coverage is noted or the
-    search is saved.
+    ``answers``: what the reference answered earlier, to be used and kept; not where anything else than the
+    usual search is asked for.
     ``explorer``: the function that explores the states, with the arguments and the results of
     :func:`~kraftcheck.engine.explorer.explore`. Raises InputError where the scenario contradicts itself or
     its replicas are not interchangeable although it requires that, and CheckpointError where the checkpoint
@@ -223,21 +223,12 @@ def check(
             progress=watch.progress(""),
             checkpoint=checkpoint,
         )
-        tables = None
-        if answers is not None and not coverage and checkpoint is None:
-            what = "search" if covering is None else "covered"
-            what += "-within-capacity" if scenario.check.eventually else ""
-            tables = answers.tables(cast(System, covering or system), what)
-            found = answers.found(tables) if partial_order and not keep_going else None
-            if found is None:
-                run = partial(run, tables=tables)
-            else:
-                run = partial(replace, found, calls=tables.calls, seconds=0.0)
+        if coverage or keep_going or not partial_order or checkpoint is not None:
+            answers = None
+        if answers is not None:
+            run = partial(_answered, answers, scenario, cast(System, covering or system), run)
         before = watch.seconds
-        whole, exploration, covered = _explored(scenario, run, covering, report_interrupt)
-        if answers is not None and tables is not None:
-            complete = whole.limit is None and partial_order and not keep_going
-            answers.keep(tables, whole if complete else None)
+        exploration, covered = _explored(scenario, run, covering, report_interrupt)
         earlier = max(0.0, exploration.seconds - (watch.seconds - before))
         judge = partial(judge_eventually, scenario, exploration, threads, watch, answers)
         liveness, graph_limit = _judged(judge, report_interrupt)
@@ -260,8 +251,8 @@ def check(
 
 def _explored(
     scenario: Scenario, run: Callable[[], Exploration], covering: Covering | None, report_interrupt: bool
-) -> tuple[Exploration, Exploration, Covered | None]:
-    """The result of ``run``, the same without the notes of ``covering``, and these."""
+) -> tuple[Exploration, Covered | None]:
+    """The result of ``run``, and separately the notes of ``covering``."""
     try:
         exploration = run()
     except Interrupted as interrupted:
@@ -275,7 +266,22 @@ def _explored(
         ) from None
     if exploration.limit == CAPACITY and not exploration.violations:
         raise too_small(scenario)
-    return exploration, *((exploration, None) if covering is None else covering.split(exploration))
+    return (exploration, None) if covering is None else covering.split(exploration)
+
+
+def _answered(
+    answers: Answers, scenario: Scenario, system: System, explore: Callable[..., Exploration]
+) -> Exploration:
+    """The result of ``explore`` with the answers that are known, or the known result of the same answers."""
+    what = "covered" if scenario.expect.covers else "search"
+    what += "-within-capacity" if scenario.check.eventually else ""
+    tables = answers.tables(system, what)
+    known: Exploration | None = answers.found(tables)
+    if known is not None:
+        return replace(known, calls=tables.calls, seconds=0.0)
+    found = explore(tables=tables)
+    answers.keep(tables, found if found.limit is None else None)
+    return found
 
 
 def _judged(
