@@ -33,8 +33,8 @@ INSTALL := $(RUN) pip install --quiet --disable-pip-version-check --no-compile
 # Runs the rest of the line if there is Java; otherwise says loudly that it does not.
 WITH_JAVA := command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { \
   echo "================================================================================" >&2; \
-  echo "NOT RUN: TLC (needs Java 11 or later) and Spark (needs Java 17 or later); install for" >&2; \
-  echo "example the package default-jre-headless. Everything else is run." >&2; \
+  echo "NOT RUN: what needs Java: Spark (17 or later), runs of TLC (11 or later). Install for example" >&2; \
+  echo "the package default-jre-headless. Everything else is run, TLC's recorded answers included." >&2; \
   echo "================================================================================" >&2; exit 0; };
 
 # Says loudly what is left out where there is no Node.js or no Chromium.
@@ -47,7 +47,7 @@ SAY_IF_LEFT_OUT := command -v node >/dev/null || { \
   echo "NOT RUN: the pages in Chromium (they need chromium and chromium-driver). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc spark prepared beside tlc-small tlc-mutants tools compiled venv-package pages executed vectors lint format types recorded kafka session nightly bench clean
+.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc answers spark prepared beside tools compiled venv-package pages executed vectors lint format types recorded kafka session nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -67,7 +67,7 @@ prepared:
 # last one keeps both cores busy by itself. Each prints what it says when it ends; only the tests say how far
 # they are, past --output-sync.
 beside: $(INSTALLED) $(WITH_SPARK)
-	@$(BESIDE) --jobs=3 pytest mutants tlc-small types proofs spark tlc-mutants everything 3>&1
+	@$(BESIDE) --jobs=3 pytest mutants tlc types proofs spark everything 3>&1
 
 nightly: $(WITH_SPARK) ## what takes minutes: all tests on new and more random examples, nightly scenarios
 	$(PYTEST) --hypothesis-profile=nightly
@@ -106,13 +106,13 @@ refinement: $(INSTALLED) ## check millions of transitions of the reference again
 mutants: $(INSTALLED) ## remove one guard of the reference at a time; the checker must notice
 	$(KRAFTCHECK) mutate $(if $(SIDE_BY_SIDE),--jobs 1 --timeout 480)
 
-tlc: tlc-small tlc-mutants ## small scenarios and mutants, by the checker and by TLC
+tlc: $(INSTALLED) ## small scenarios and mutants against the answers of TLC that tla/ has
+	$(KRAFTCHECK) tlc --small --recorded $(if $(SIDE_BY_SIDE),--threads 1 --jobs 1)
+	$(KRAFTCHECK) tlc --mutants --recorded $(if $(SIDE_BY_SIDE),--jobs 1)
 
-tlc-small: $(INSTALLED)
-	@$(WITH_JAVA) $(KRAFTCHECK) tlc --small $(if $(SIDE_BY_SIDE),--threads 1 --jobs 1)
-
-tlc-mutants: $(INSTALLED)
-	@$(WITH_JAVA) $(KRAFTCHECK) tlc --mutants $(if $(SIDE_BY_SIDE),--jobs 1)
+answers: $(INSTALLED) ## run TLC on these and record its answers, after a change in tla/; takes four minutes
+	$(KRAFTCHECK) tlc --small --record
+	$(KRAFTCHECK) tlc --mutants --record
 
 spark: $(WITH_SPARK) ## the pipelines, on Spark in this machine's processes
 	@$(WITH_JAVA) $(YIELDING) $(SEEDED) --numprocesses=0 -m "spark and not nightly" tests/pipeline

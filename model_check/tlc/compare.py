@@ -8,11 +8,13 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.graph import Graph, collect_graph
+from kraftcheck.engine.graph import collect_graph
 from kraftcheck.engine.system import Limits, Verdict
+from kraftcheck.reference.frozen import replace
 from kraftcheck.support.errors import InputError, ProcessKilledError
 from kraftcheck.systems.kind import ModelSystem
 from kraftcheck.systems.kinds import kind_of
@@ -22,7 +24,8 @@ from kraftcheck.tlc.install import Tools
 from kraftcheck.tlc.modules import Configuration, Modules
 from kraftcheck.tlc.output import Said
 from kraftcheck.tlc.process import DUMP, Job, Ran, Running, run, workplace
-from kraftcheck.tlc.states import StatesCompared
+from kraftcheck.tlc.recorded import Recorded, RecordedAnswers
+from kraftcheck.tlc.states import Keyed, StatesCompared
 from kraftcheck.tlc.values import NoFormError
 
 #: So many states TLC is done with before its JVM has optimized any code.
@@ -76,7 +79,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both answers; ``differences`` as sentences; ``notes``: what is not compared, and why."""
+    """Both answers; ``differences`` as sentences; ``notes``: what is not compared, and why. ``recorded``:
+    TLC gave its answer in an earlier run.
+    """
 
     name: str
     checker: Answer
@@ -84,6 +89,7 @@ class Comparison:
     differences: tuple[str, ...]
     notes: tuple[str, ...] = ()
     states: StatesCompared | None = None
+    recorded: bool = False
 
     @property
     def status(self) -> Status:
@@ -96,16 +102,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question to TLC, and the answer of the checker.
+    """The question to TLC, by the name of the scenario or mutant, and the answer of the checker.
 
-    dump: whether TLC writes its states. compared: makes the comparison of TLC's answer and the folder of its
-    run; it may raise InputError.
+    dump: whether TLC writes its states. compared: makes the comparison of TLC's answer and its states, which
+    are a dump or a recorded digest of them; it may raise InputError.
     """
 
+    name: str
     configuration: Configuration
     ours: Answer
     dump: bool
-    compared: Callable[[Answer, Path], Comparison]
+    compared: Callable[[Answer, Path | str], Comparison]
 
 
 #: Lets the checker explore, and returns the question to TLC.
@@ -115,43 +122,82 @@ Asking = Callable[[Report], Question]
 def compare_all(
     askings: Iterable[Asking],
     modules: Modules,
-    tools: Tools,
+    tools: Callable[[], Tools],
     wanted: Wanted,
     jobs: int = 1,
     report: Report = lambda text: None,
+    recorded: RecordedAnswers | None = None,
 ) -> Generator[Comparison, None, None]:
     """The comparisons in the order of ``askings``, with up to ``jobs`` runs of TLC at a time.
 
-    While TLC runs, the checker explores what comes next. Close the iterator to end what runs. Raises
-    InputError where TLC cannot read a configuration.
+    Where ``recorded`` has the answer and the checker's is the same, TLC does not run; if it is another one,
+    TLC runs to say how they differ, where ``tools`` are there. While it runs, the checker explores what comes
+    next. Close the iterator to end what runs. Raises InputError where ``tools`` are missing or TLC cannot
+    read a configuration.
     """
     running = Running()
-    waiting: deque[tuple[Question, Path, Future[Answer]]] = deque()
+    waiting: deque[Callable[[], Comparison]] = deque()
     with workplace() as place, ThreadPoolExecutor(jobs) as pool:
+
+        def begin(question: Question, folder: Path) -> Callable[[], Comparison]:
+            known = _by_record(question, recorded) if recorded is not None else None
+            if known is not None and known.status is Status.SAME:
+                return lambda: known
+            try:
+                found = tools()
+            except InputError:
+                if known is None:
+                    raise
+                return lambda: known
+            folder.mkdir()
+            answer = pool.submit(
+                tlc_answer, modules, question, found, wanted, folder, report=report, running=running
+            )
+            return partial(_comparison, question, folder, answer)
+
         try:
             for number, asking in enumerate(askings):
                 try:
-                    question = asking(report)
+                    waiting.append(begin(asking(report), place / str(number)))
                 except InputError:
                     while waiting:
-                        yield _comparison(*waiting.popleft())
+                        yield waiting.popleft()()
                     raise
-                folder = place / str(number)
-                folder.mkdir()
-                answer = pool.submit(
-                    tlc_answer, modules, question, tools, wanted, folder, report=report, running=running
-                )
-                waiting.append((question, folder, answer))
                 if len(waiting) > jobs:
-                    yield _comparison(*waiting.popleft())
+                    yield waiting.popleft()()
             while waiting:
-                yield _comparison(*waiting.popleft())
+                yield waiting.popleft()()
         finally:
             running.end()
 
 
+def _by_record(question: Question, recorded: RecordedAnswers) -> Comparison | None:
+    """The comparison with the recorded answer, if there is one to this question."""
+    found = recorded.of(question.name, question.configuration)
+    if found is None or (question.dump and found.states is None):
+        return None
+    theirs = Answer(
+        found.distinct_states, found.generated_states, found.depth, found.violated, found.steps, 0.0
+    )
+    return replace(question.compared(theirs, found.states or ""), recorded=True)
+
+
+def recorded_answer(found: Comparison, configuration: Configuration, recorded: RecordedAnswers) -> Recorded:
+    """What is recorded of TLC's answer in a comparison that found the same."""
+    tlc, states = found.tlc, found.states
+    return Recorded(
+        question=recorded.question(configuration),
+        distinct_states=tlc.distinct_states,
+        generated_states=tlc.generated_states,
+        depth=tlc.depth,
+        violated=tlc.violated,
+        steps=tlc.steps,
+        states=None if states is None else states.digest,
+    )
+
+
 def _comparison(question: Question, folder: Path, answer: Future[Answer]) -> Comparison:
-    found = question.compared(answer.result(), folder)
+    found = question.compared(answer.result(), folder / DUMP)
     shutil.rmtree(folder, ignore_errors=True)
     return found
 
@@ -165,7 +211,7 @@ def ask(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) ->
     ours = our_answer(scenario, wanted)
     small = not ours.violated and ours.limit is None and ours.distinct_states <= wanted.compare_states
 
-    def compared(theirs: Answer, folder: Path) -> Comparison:
+    def compared(theirs: Answer, dump: Path | str) -> Comparison:
         found = list(differences(ours, theirs, one_worker=wanted.workers == 1))
         states, notes = None, list(_unjudged(scenario, configuration))
         if small and theirs.verdict == "holds":
@@ -175,13 +221,16 @@ def ask(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) ->
             if generated != theirs.generated_states:
                 said = f"in TLC {theirs.generated_states:,}"
                 found.append(f"{generated:,} generated states as TLC counts them, {said}")
-            states, trouble = _compared(scenario, graph, folder / DUMP)
-            notes += [trouble] if trouble else []
-        if states is not None and not states.same:
-            found.append(f"{states.only_checker:,} states only here, {states.only_tlc:,} only in TLC")
+            try:
+                own = sets.our_states(_built(scenario), graph)
+            except NoFormError as error:
+                notes.append(f"states not compared: {error}")
+            else:
+                states = _states_compared(scenario, own, dump)
+                found += _different_states(states)
         return Comparison(scenario.name, ours, theirs, tuple(found), tuple(notes), states)
 
-    return Question(configuration, ours, small, compared)
+    return Question(scenario.name, configuration, ours, small, compared)
 
 
 def _built(scenario: Scenario) -> ModelSystem:
@@ -285,9 +334,16 @@ def _unjudged(scenario: Scenario, configuration: Configuration) -> tuple[str, ..
     return tuple(f"judged by {side} alone: {', '.join(sorted(names))}" for side, names in sides if names)
 
 
-def _compared(scenario: Scenario, graph: Graph, dump: Path) -> tuple[StatesCompared | None, str]:
-    try:
-        ours = sets.our_states(_built(scenario), graph)
-    except NoFormError as error:
-        return None, f"states not compared: {error}"
-    return sets.compare(ours, sets.their_states(dump, frozenset(sets.in_tla(scenario).variables))), ""
+def _states_compared(scenario: Scenario, ours: Keyed, dump: Path | str) -> StatesCompared | None:
+    """The states on both sides; ``None`` where a recorded digest says only that they are not the same."""
+    if isinstance(dump, Path):
+        return sets.compare(ours, sets.their_states(dump, frozenset(sets.in_tla(scenario).variables)))
+    return sets.all_common(ours) if sets.digest_of(ours) == dump else None
+
+
+def _different_states(states: StatesCompared | None) -> tuple[str, ...]:
+    if states is None:
+        return ("the states are not those that TLC found",)
+    if states.same:
+        return ()
+    return (f"{states.only_checker:,} states only here, {states.only_tlc:,} only in TLC",)

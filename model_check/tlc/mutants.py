@@ -25,13 +25,13 @@ def ask_about_mutant(
     report(f"{mutant.id}: the checker explores")
     ours = _answer(mutant, server, wanted)
 
-    def compared(theirs: Answer, folder: Path) -> Comparison:
+    def compared(theirs: Answer, _: Path | str) -> Comparison:
         found = differences(ours, theirs, one_worker=wanted.workers == 1)
         if not found and ours.verdict == theirs.verdict == "holds":
             found = ("neither kills it",)
         return Comparison(mutant.id, ours, theirs, found)
 
-    return Question(configuration, ours, False, compared)
+    return Question(mutant.id, configuration, ours, False, compared)
 
 
 def _answer(mutant: TlaMutant, server: Server, wanted: Wanted) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
 
@@ -36,13 +37,16 @@ class OnlyOne:
 
 @dataclass(frozen=True, slots=True)
 class StatesCompared:
-    """How many states both sides have, and how many only one side has, with examples."""
+    """How many states both sides have, and how many only one side has, with examples. ``digest``: of the
+    states, where both have the same.
+    """
 
     common: int
     only_checker: int
     only_tlc: int
     examples_checker: tuple[OnlyOne, ...]
     examples_tlc: tuple[OnlyOne, ...]
+    digest: str | None = None
 
     @property
     def same(self) -> bool:
@@ -116,9 +120,17 @@ def _key(state: State) -> Key:
     return tuple((name, text(state[name])) for name in sorted(state))
 
 
+def digest_of(states: Keyed) -> str:
+    """The digest of a set of states: 64 hexadecimal digits."""
+    lines = ("".join(f"{name} = {value}\n" for name, value in key) for key in sorted(states))
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
 def compare(ours: Keyed, theirs: Keyed, examples: int = 3) -> StatesCompared:
     """The two sets of states, with at most ``examples`` of the states that only one side has."""
     left, right = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
+    if not left and not right:
+        return all_common(ours)
     return StatesCompared(
         common=len(ours.keys() & theirs.keys()),
         only_checker=len(left),
@@ -126,6 +138,11 @@ def compare(ours: Keyed, theirs: Keyed, examples: int = 3) -> StatesCompared:
         examples_checker=tuple(_only(key, ours, right, theirs) for key in left[:examples]),
         examples_tlc=tuple(_only(key, theirs, left, ours) for key in right[:examples]),
     )
+
+
+def all_common(states: Keyed) -> StatesCompared:
+    """The comparison where both sides have these states."""
+    return StatesCompared(len(states), 0, 0, (), (), digest_of(states))
 
 
 def _only(key: Key, own: Keyed, other_keys: list[Key], other: Keyed) -> OnlyOne:

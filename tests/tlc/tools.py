@@ -25,5 +25,5 @@ def tools() -> Tools:
 
 def compared(asking: Callable[[Wanted, Report], Question], wanted: Wanted) -> Comparison:
     """The comparison of one scenario or mutant."""
-    (found,) = compare_all([partial(asking, wanted)], Modules(), tools(), wanted)
+    (found,) = compare_all([partial(asking, wanted)], Modules(), tools, wanted)
     return found

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,13 @@ from kraftcheck.tlc.compare import (
     Wanted,
     ask,
     compare_all,
+    recorded_answer,
 )
 from kraftcheck.tlc.follow import ROOT, Followed, behaviour, configuration_of, export, follow, write
 from kraftcheck.tlc.install import find_tools
-from kraftcheck.tlc.modules import Modules
+from kraftcheck.tlc.modules import Configuration, Modules
 from kraftcheck.tlc.mutants import ask_about_mutant
+from kraftcheck.tlc.recorded import RecordedAnswers
 from kraftcheck.tlc.states import COUNTS, OnlyOne, lines_of
 from kraftcheck.traces import json_form
 
@@ -108,6 +110,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"compare the states themselves where there are at most N (default: {FEW_STATES})",
     )
+    parser.add_argument(
+        "--recorded",
+        action="store_true",
+        help="take TLC's answer from answers.json beside the modules, if it has read the same",
+    )
+    parser.add_argument("--record", action="store_true", help="write the answers that agree to answers.json")
     parser.add_argument("--max-seconds", type=positive, metavar="S", help="stop each run after S seconds")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument("-v", "--verbose", action="store_true", help="name what only one of them checks")
@@ -126,29 +134,50 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace is not None:
         return _follow(arguments, modules)
     wanted = Wanted(arguments.threads, arguments.workers, arguments.max_seconds, arguments.states)
-    askings: list[Asking]
+    recorded = RecordedAnswers(modules) if arguments.recorded or arguments.record else None
+    tools = cache(partial(find_tools, arguments.jar))
     server = Server()
-    if arguments.mutants:
-        known = modules.mutants()
-        for word in arguments.scenarios or known:
-            if word not in known:
-                raise InputError(f"mutant '{word}' has no TLA+ counterpart; there are {', '.join(known)}.")
-        askings = [
-            partial(ask_about_mutant, known[word], server, modules, wanted)
-            for word in arguments.scenarios or known
-        ]
-    else:
-        chosen = _chosen(arguments, modules)
-        for scenario in chosen:
-            modules.configuration(scenario.name)
-        askings = [partial(ask, scenario, modules, wanted) for scenario in chosen]
-    tools = find_tools(arguments.jar)
+    askings = _askings(arguments, modules, wanted, server)
+    if not arguments.recorded:
+        tools()
+    known = recorded if arguments.recorded else None
     with (
         server,
         progress(quiet=arguments.json) as report,
-        closing(compare_all(askings, modules, tools, wanted, arguments.jobs, report)) as comparisons,
+        closing(compare_all(askings, modules, tools, wanted, arguments.jobs, report, known)) as comparisons,
     ):
-        return _print_all(comparisons, as_json=arguments.json, verbose=arguments.verbose)
+        found = _print_all(comparisons, as_json=arguments.json, verbose=arguments.verbose)
+    if arguments.record and recorded is not None:
+        same = [each for each in found if each.status is Status.SAME]
+        recorded.write(
+            {
+                each.name: recorded_answer(each, _configuration(each.name, arguments, modules), recorded)
+                for each in same
+            }
+        )
+    statuses = {each.status for each in found}
+    if Status.DIFFERS in statuses:
+        return EXIT_DIFFERS
+    return EXIT_UNDETERMINED if Status.UNDETERMINED in statuses else EXIT_EXPECTED
+
+
+def _askings(arguments: argparse.Namespace, modules: Modules, wanted: Wanted, server: Server) -> list[Asking]:
+    """What is to be asked. Raises InputError for a name that is not known."""
+    if not arguments.mutants:
+        chosen = _chosen(arguments, modules)
+        for scenario in chosen:
+            modules.configuration(scenario.name)
+        return [partial(ask, scenario, modules, wanted) for scenario in chosen]
+    known = modules.mutants()
+    for word in arguments.scenarios:
+        if word not in known:
+            raise InputError(f"mutant '{word}' has no TLA+ counterpart; there are {', '.join(known)}.")
+    names = arguments.scenarios or known
+    return [partial(ask_about_mutant, known[name], server, modules, wanted) for name in names]
+
+
+def _configuration(name: str, arguments: argparse.Namespace, modules: Modules) -> Configuration:
+    return modules.mutated(modules.mutants()[name]) if arguments.mutants else modules.configuration(name)
 
 
 def _require_sense(arguments: argparse.Namespace) -> None:
@@ -158,6 +187,14 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         raise InputError("--trace goes with no scenario and no mutant; the trace file names its scenario.")
     if arguments.trace is not None and arguments.list:
         raise InputError("--list lists scenarios or mutants and takes no --trace; leave one of them out.")
+    if arguments.trace is not None and (arguments.recorded or arguments.record):
+        raise InputError(
+            "--recorded and --record are for scenarios and mutants; leave them, or --trace, out."
+        )
+    if arguments.recorded and arguments.record:
+        raise InputError("--record writes what TLC answers now; leave --recorded out.")
+    if arguments.record and arguments.workers > 1:
+        raise InputError("--record needs the depth, which TLC knows with one worker; leave --workers out.")
     if arguments.output is not None and arguments.trace is None:
         raise InputError("-o: is for --trace; leave it out.")
     if narrowed and (arguments.scenarios or arguments.mutants):
@@ -190,7 +227,7 @@ def _is_small(scenario: Scenario) -> bool:
     return found.limit is None and found.distinct <= FEW_STATES
 
 
-def _print_all(comparisons: Iterable[Comparison], *, as_json: bool, verbose: bool) -> int:
+def _print_all(comparisons: Iterable[Comparison], *, as_json: bool, verbose: bool) -> list[Comparison]:
     out, results = console(), []
     for comparison in comparisons:
         results.append(comparison)
@@ -201,11 +238,10 @@ def _print_all(comparisons: Iterable[Comparison], *, as_json: bool, verbose: boo
     if not as_json:
         same = sum(each.status is Status.SAME for each in results)
         here, there = (sum(getattr(each, side).seconds for each in results) for side in ("checker", "tlc"))
-        out.print(f"{same} of {len(results)} the same; {here:.1f} s here, {there:.1f} s in TLC")
-    found = {each.status for each in results}
-    if Status.DIFFERS in found:
-        return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if Status.UNDETERMINED in found else EXIT_EXPECTED
+        recorded = sum(each.recorded for each in results)
+        answers = f", {recorded} by TLC's recorded answer" if recorded else ""
+        out.print(f"{same} of {len(results)} the same{answers}; {here:.1f} s here, {there:.1f} s in TLC")
+    return results
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:
@@ -232,7 +268,8 @@ def _print(out: Console, comparison: Comparison, *, verbose: bool) -> None:
     else:
         what += f"; {ours.distinct_states:,} states, depth {ours.depth}"
         what += "" if states is None else ", states compared"
-    line = f"{comparison.name:<32} {what}; {ours.seconds:.1f} s, TLC {theirs.seconds:.1f} s"
+    there = "recorded" if comparison.recorded else f"{theirs.seconds:.1f} s"
+    line = f"{comparison.name:<32} {what}; {ours.seconds:.1f} s, TLC {there}"
     fitted(out, line, comparison.status.value, _STYLES[comparison.status])
     for limit in filter(None, (ours.limit, theirs.limit)):
         say(out, limit, "yellow", indent=4)
