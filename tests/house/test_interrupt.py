@@ -25,6 +25,7 @@ MUTATE = "mutate --jobs 2"
 INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @NEEDS_PROC
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def sentence_of(err: str) -> str:
     return told[0].removeprefix("kraftcheck: ")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -144,6 +145,7 @@ def test_closed_input() -> None:
     sentence_of(done.stderr)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "megabytes"),

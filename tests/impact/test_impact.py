@@ -221,6 +221,7 @@ def test_unchanged_nothing_fails() -> None:
     assert [each.status for each in run([NEAREST, "scenario scenario-a"], 1, 60.0)] == ["passed", "passed"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status", "said"),

@@ -37,6 +37,7 @@ def test_an_interrupt_ends_a_question_under_way(monkeypatch: pytest.MonkeyPatch)
     assert time.monotonic() - begin < 60
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 2.5])

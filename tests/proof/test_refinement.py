@@ -254,6 +254,7 @@ def server() -> Iterator[Server]:
         yield found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant", [at_night(mutant, scenario=EXPECTED.killed[mutant]) for mutant in sorted(EXPECTED.killed)]
@@ -263,6 +264,7 @@ def test_a_mutant_of_the_reference_is_killed(mutant: str, server: Server) -> Non
     assert found["killed"] and found["why"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "scenario"), [item for each in EXPECTED.surviving for item in each.tried.items()]
@@ -271,6 +273,7 @@ def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, scenario: st
     assert not refute(server, mutant, scenario)["killed"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario",

@@ -77,6 +77,7 @@ def test_a_counterexample_is_small_and_can_be_read() -> None:
     assert "votes for" in report.described(mutant.action, result.found.before)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "mutant"),

@@ -22,6 +22,7 @@ from tests.query.broker_rows import (
 PAGE = Path(__file__).parents[2] / "docs" / "brokers.md"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "protocol",

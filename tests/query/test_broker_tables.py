@@ -98,6 +98,7 @@ def test_every_error_that_a_handler_gives_is_an_answer_of_its_table(
     }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @each_table
 def test_a_step_leads_to_a_state_that_can_be_asked_about(form: str, name: str) -> None:

@@ -29,6 +29,7 @@ CANDIDATE = Replica(
 )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(codec.kinds()))
 def test_every_value_survives_a_round_trip(name: str) -> None:

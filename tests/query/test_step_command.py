@@ -57,6 +57,7 @@ def test_rules_can_be_read_in_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert "When an Unattached or Prospective replica without vote" in out
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "question",

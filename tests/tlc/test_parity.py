@@ -47,6 +47,7 @@ def followed(trace: Trace, course: Course) -> Followed:
     return follow(course, configuration, trace.property, MODULES, tools())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -142,6 +143,7 @@ def _with(variable: str, old: str, new: str) -> Callable[[State], State]:
     return lambda state: {**state, variable: parse_value(text(state[variable]).replace(old, new, 1))}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place", "change"),

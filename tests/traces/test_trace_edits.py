@@ -106,6 +106,7 @@ def test_as_it_was_written_it_is_taken(kind: str) -> None:
     assert replay(json_form.loads(_file(kind))) is None
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @examples(60)

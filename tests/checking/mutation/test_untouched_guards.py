@@ -101,10 +101,19 @@ def test_a_test_sees_that_a_guard_is_gone(key: str, reason: Reason, server: Serv
         assert not any(map(BROKEN.search, why)), why
 
 
+#: Of each file one test: all of them are run by themselves, too.
+OF_EACH_FILE = {
+    test.partition("::")[0]: test
+    for test in sorted(reason.test for _, reason in TESTED if reason.test is not None)
+}
+
+
+@pytest.mark.one_in(4)
 @pytest.mark.slow
-def test_the_reference_as_it_is_passes_these_tests(server: Server) -> None:
-    """One of each file: all of them are run by themselves, too."""
-    tests = sorted(reason.test for _, reason in TESTED if reason.test is not None)
-    chosen = {test.partition("::")[0]: test for test in tests}.values()
-    assert len(chosen) > 10
-    assert {test: came(server, None, test)[0] for test in chosen} == dict.fromkeys(chosen, PASSED)
+@pytest.mark.parametrize("test", OF_EACH_FILE.values(), ids=OF_EACH_FILE)
+def test_the_reference_as_it_is_passes_these_tests(test: str, server: Server) -> None:
+    assert came(server, None, test)[0] == PASSED
+
+
+def test_many_files_have_such_tests() -> None:
+    assert len(OF_EACH_FILE) > 10

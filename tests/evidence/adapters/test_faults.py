@@ -37,6 +37,7 @@ def sequences() -> list[DriveSequence]:
     return generate(chosen, "kafka", {}, 0, max_states=5_000).sequences
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_caught_and_the_rule_is_named(fault: str, sequences: list[DriveSequence]) -> None:

@@ -109,6 +109,7 @@ def _plantable() -> Iterator[tuple[str, str]]:
         yield check, able[-1]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("check", "release"), [*dict.fromkeys(_plantable())])
 def test_a_fault_planted_in_a_walk_is_found_and_nothing_else(

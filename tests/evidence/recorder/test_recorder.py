@@ -59,6 +59,7 @@ def test_the_reference_behind_an_adapter_agrees_and_shows_the_same_every_time() 
     assert files_of("run", record(SMALL, Hosting())) == files_of("run", lines)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("profile", PROFILES)

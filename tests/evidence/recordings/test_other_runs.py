@@ -84,6 +84,7 @@ def test_clusters_under_every_fault_agree(seed: int) -> None:
     agrees(faulty_recording(seed, seconds=8))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",

@@ -55,6 +55,7 @@ def server() -> Iterator[Server]:
         yield found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("mutant", "name"), MUTANTS.items())
 def test_nothing_else_finds_it(mutant: str, name: str, server: Server) -> None:

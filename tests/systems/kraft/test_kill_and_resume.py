@@ -61,6 +61,7 @@ def test_what_a_limit_leaves_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "taken up at depth 14" in out and "kept" not in out and "128,985 states" in out
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "answers"),

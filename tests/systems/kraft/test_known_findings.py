@@ -29,6 +29,7 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.nightly] if name in (*NIGHTLY, *LARGE) else [pytest.mark.slow] * (name not in FAST)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name",
     # Of the others the exploration serves another test, too, which has replicas take what was found.

@@ -55,6 +55,7 @@ ORACLE = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", ORACLE)
 def test_engine_and_oracle_agree(scenario: Scenario) -> None:
