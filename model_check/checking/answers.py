@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kraftcheck.checking.coverage.executed import Place, Recording
 from kraftcheck.checking.ledger import Sources
@@ -92,29 +91,43 @@ class Answers:
 
         What is asked for different purposes (``what``) is kept apart.
         """
-        tables = Tables(system, self._recording)
-        tables.leave_out()
         # Other code may build another system of the same scenario.
         path = self._folder / f"{digest_of(system)}-{what}.answers"
+        nothing = self._nothing()
         kept = _read(path, self._header)
-        same = False
-        if kept is not None:
-            unchanged = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
-            holds = np.array([all(unchanged[part] for part in parts) for parts in kept.footprints], np.bool_)
-            if all(holds[number] for number in kept.tables.besides):
-                same = self._fill(tables, kept, holds)
+        if self._recording.take() != nothing:
+            kept = None  # Code that runs as values are read may make others of them now.
+        tables = Tables(system, self._recording)
+        same = kept is not None and self._fill(tables, kept)
         if not tables.resolved or (whole and not same):
             # Nothing of it is of use.
             tables, kept = Tables(system, self._recording), None
         self._uses.append((tables, _Use(path, kept, same)))
         return tables
 
-    def _fill(self, tables: Tables, kept: _Kept, holds: NDArray[np.bool_]) -> bool:
+    def _nothing(self) -> int:
+        """The number of the footprint in which nothing runs."""
+        self._recording.take()
+        return self._recording.take()
+
+    def _fill(self, tables: Tables, kept: _Kept) -> bool:
+        """Put what still holds of ``kept`` into ``tables``, and ask again for the rest; whether all answers
+        are the same. Nothing stays in ``tables`` where none of it is of use.
+        """
+        unchanged = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
+        holds = np.array([all(unchanged[part] for part in parts) for parts in kept.footprints], np.bool_)
+        if not all(holds[number] for number in kept.tables.besides):
+            return False
         # Numbers of the kept footprints are negative from now on, those of the recording are not.
         contents = replace(
             kept.tables, ran=-1 - kept.tables.ran, besides=tuple(-1 - each for each in kept.tables.besides)
         )
-        return fill(tables, contents, holds[kept.tables.ran])
+        try:
+            return fill(tables, contents, holds[kept.tables.ran])
+        except Exception:
+            # The code may refuse a state to which it does not lead any more.
+            tables.resolved.clear()
+            return False
 
     def found(self, tables: Tables) -> Any:
         """What a search with ``tables``, which come from :meth:`tables`, would find, if that is known: what
