@@ -251,6 +251,8 @@ class Sources:
         waiting = list(names)
         while waiting:
             name = waiting.pop()
+            if name == _ANY:
+                return {*self._modules}
             if name not in found and name in self._modules:
                 found.add(name)
                 waiting += self._modules[name].imports
@@ -275,6 +277,8 @@ def _tables() -> list[Path]:
     return sorted(folder_of(SPEC).rglob("*.toml"))
 
 
+#: In the place of a module: one of a relative import, of which there are none here.
+_ANY = "."
 #: Where statements have statements in them.
 _WITHIN = ("body", "orelse", "finalbody", "handlers", "cases")
 
@@ -285,6 +289,8 @@ def _imported(tree: ast.Module) -> Iterator[str]:
         node = waiting.pop()
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield _ANY
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{each.name}" for each in node.names)

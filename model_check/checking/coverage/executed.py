@@ -12,7 +12,7 @@ import gc
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from operator import or_
@@ -185,9 +185,12 @@ def _modules(packages: Sequence[str]) -> list[str]:
 
 @cache
 def _import(packages: tuple[str, ...]) -> None:
-    """Import all modules of ``packages``: what is imported later would run without being noted."""
+    """Import all modules of ``packages``: what is imported later would run without being noted. A file that
+    is no module cannot be imported later either.
+    """
     for name in filter(partial(is_of, packages=packages), places.modules()):
-        importlib.import_module(name)
+        with suppress(Exception):
+            importlib.import_module(name)
 
 
 @cache

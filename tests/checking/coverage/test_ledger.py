@@ -24,7 +24,7 @@ from kraftcheck.cli.commands import check as check_command
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.parallel import processes
-from kraftcheck.support.places import REFERENCE, SPEC, file_of, folder_of
+from kraftcheck.support.places import REFERENCE, SPEC, file_of, folder_of, modules
 from kraftcheck.systems.scenario import find
 
 SOURCES = Sources.installed()
@@ -156,6 +156,11 @@ def test_all_that_is_imported_for_a_check_is_depended_on() -> None:
     ours = {name for name in done.stdout.split() if name.partition(".")[0] == "kraftcheck"}
     assert len(ours) > 100
     assert ours <= SOURCES.closure()
+
+
+def test_a_relative_import_may_be_of_any_module() -> None:
+    other = SOURCES.replaced({"kraftcheck.engine.frontier": "from . import frontier\n"})
+    assert other.closure() == {*modules()} > SOURCES.closure()
 
 
 @pytest.mark.slow
