@@ -27,9 +27,10 @@ _PLAIN = frozenset({
     "register", "replace", "setter", "singledispatch", "staticmethod",
 })  # fmt: skip
 #: Methods that run while classes or constants are made.
-_BY_CLASSES = frozenset(
-    {"__new__", "__post_init__", "__init_subclass__", "__set_name__", "__class_getitem__"}
-)
+_BY_CLASSES = frozenset({
+    "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__class_getitem__",
+    "_generate_next_value_",
+})  # fmt: skip
 #: They change the kind of a function, at any place in it.
 _SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
 
@@ -215,6 +216,8 @@ def is_plain(tree: ast.Module) -> bool:
             waiting += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
         elif isinstance(node, ast.Call) and not _is_plain_call(node):
             return False
+        elif isinstance(node, ast.ClassDef) and _initializes_members(node):
+            return False
         elif isinstance(node, ast.Dict | ast.List) and not (
             node.keys if isinstance(node, ast.Dict) else node.elts
         ):
@@ -229,6 +232,14 @@ def _is_plain_call(node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return name in _PLAIN or name[:1].isupper()
+
+
+def _initializes_members(node: ast.ClassDef) -> bool:
+    """Whether a class is an enumeration whose members run a function of it when they are made."""
+    is_enumeration = any(ast.unparse(base).endswith("Enum") for base in node.bases)
+    return is_enumeration and any(
+        isinstance(each, Function) and each.name == "__init__" for each in node.body
+    )
 
 
 def whole(tree: ast.AST) -> str:
