@@ -207,24 +207,31 @@ def is_plain(tree: ast.Module) -> bool:
     Otherwise a run of them does not show what its result depends on: some have run while the module was
     imported, or something keeps what they have answered.
     """
+    return all(map(_is_plain, _at_import(tree)))
+
+
+def _at_import(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes that are evaluated when a module is imported."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
+        yield node
         if isinstance(node, Function):
-            if node.name in _BY_CLASSES or not all(map(_is_plain_call, node.decorator_list)):
-                return False
             waiting += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
-        elif isinstance(node, ast.Call) and not _is_plain_call(node):
-            return False
-        elif isinstance(node, ast.ClassDef) and _initializes_members(node):
-            return False
-        elif isinstance(node, ast.Dict | ast.List) and not (
-            node.keys if isinstance(node, ast.Dict) else node.elts
-        ):
-            return False  # Something is to be put into it.
         elif not isinstance(node, ast.Lambda):
             waiting += ast.iter_child_nodes(node)
-    return True
+
+
+def _is_plain(node: ast.AST) -> bool:
+    if isinstance(node, Function | ast.ClassDef):
+        called = node.name in _BY_CLASSES or (isinstance(node, ast.ClassDef) and _initializes_members(node))
+        return not called and all(map(_is_plain_call, node.decorator_list))
+    if isinstance(node, ast.Call):
+        return _is_plain_call(node)
+    # An empty one is there to be filled.
+    if isinstance(node, ast.Dict):
+        return bool(node.keys)
+    return not isinstance(node, ast.List) or bool(node.elts)
 
 
 def _is_plain_call(node: ast.expr) -> bool:
@@ -237,9 +244,7 @@ def _is_plain_call(node: ast.expr) -> bool:
 def _initializes_members(node: ast.ClassDef) -> bool:
     """Whether a class is an enumeration whose members run a function of it when they are made."""
     is_enumeration = any(ast.unparse(base).endswith("Enum") for base in node.bases)
-    return is_enumeration and any(
-        isinstance(each, Function) and each.name == "__init__" for each in node.body
-    )
+    return is_enumeration and "__init__" in (getattr(each, "name", "") for each in node.body)
 
 
 def whole(tree: ast.AST) -> str:

@@ -227,6 +227,7 @@ def test_a_function_that_was_returned_is_a_part_of_the_one_that_made_it() -> Non
         ("class A:\n  def __post_init__(self): pass\n", False),
         ("class A(Enum):\n  X = 1\n  def __init__(self, x): pass\n", False),
         ("class A:\n  X = 1\n  def __init__(self, x): pass\n", True),
+        ("@total_ordering\nclass A: pass\n", False),
         ("KNOWN = {}\n", False),
         ("class A:\n  known: list[int] = []\n", False),
         ("def f(known=[]): pass\n", False),
