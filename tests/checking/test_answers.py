@@ -6,22 +6,25 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from kraftcheck.checking import answers
 from kraftcheck.checking.answers import Answers
-from kraftcheck.checking.coverage.executed import recording
+from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.ledger import RECORDED, Sources
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.catalogue import Mutant
 from kraftcheck.checking.mutation.server import Job, Server
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.system import UNLIMITED, Exploration, Limits
+from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
+from kraftcheck.engine.tables import Tables
 from kraftcheck.reference.voters import majority
 from kraftcheck.support.forks import End
 from kraftcheck.support.places import REFERENCE, file_of
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find
 from tests.laboratory.answers.of_mutants import as_kept, timeless
 
@@ -157,6 +160,18 @@ def test_values_that_code_of_the_reference_makes_are_not_used(
 
     monkeypatch.setattr(pickle, "loads", as_after_init)
     assert checked(scenario, tmp_path).exploration.calls == first.exploration.calls
+
+
+def test_answers_depend_on_what_makes_the_initial_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = cast(System, kind_of(find(SMALL)).build(find(SMALL)))
+    states = system.initial_states()
+    monkeypatch.setattr(system, "initial_states", lambda: states if majority(3) else [])
+    with recording(RECORDED) as ran:
+        ran.take()
+        tables = Tables(system, ran)
+        explore(system, tables=tables)
+        found = ran.footprints()
+    assert any(Place(f"{REFERENCE}.voters", "majority") in found[number] for number in tables.ran_besides)
 
 
 def mutants_of_scenarios(largest: int) -> list[Mutant]:
