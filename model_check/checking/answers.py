@@ -27,7 +27,7 @@ from kraftcheck.engine.kept_tables import KeptTables, contents_of, fill
 from kraftcheck.engine.system import System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.support.cache import can_be_trusted, user_cache
-from kraftcheck.support.contents import digest_of
+from kraftcheck.support.contents import NoContentsError, digest_of
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.places import root
@@ -62,11 +62,11 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Use:
-    """The ``kept`` answers, if there are any, that tables were made of, and their ``path``; ``same``: whether
-    all still hold.
+    """The ``kept`` answers, if there are any, that tables were made of, and their ``path``, if they can be
+    kept; ``same``: whether all still hold.
     """
 
-    path: Path
+    path: Path | None
     kept: _Kept | None
     same: bool
 
@@ -91,10 +91,9 @@ class Answers:
 
         What is asked for different purposes (``what``) is kept apart.
         """
-        # Other code may build another system of the same scenario.
-        path = self._folder / f"{digest_of(system)}-{what}.answers"
+        path = self._path(system, what)
         nothing = self._nothing()
-        kept = _read(path, self._header)
+        kept = None if path is None else _read(path, self._header)
         if self._recording.take() != nothing:
             kept = None  # Code that runs as values are read may make others of them now.
         tables = Tables(system, self._recording)
@@ -104,6 +103,12 @@ class Answers:
             tables, kept = Tables(system, self._recording), None
         self._uses.append((tables, _Use(path, kept, same)))
         return tables
+
+    def _path(self, system: System, what: str) -> Path | None:
+        with suppress(NoContentsError):
+            # Other code may build another system of the same scenario.
+            return self._folder / f"{digest_of(system)}-{what}.answers"
+        return None
 
     def _nothing(self) -> int:
         """The number of the footprint in which nothing runs."""
@@ -143,7 +148,8 @@ class Answers:
         """
         use = self._use(tables)
         new = sum(number >= 0 for number in tables.ran)
-        if 100 * new <= _WORTH_PERCENT * len(tables.ran) or self._sources.changed_meanwhile():
+        is_worth_it = 100 * new > _WORTH_PERCENT * len(tables.ran)
+        if use.path is None or not is_worth_it or self._sources.changed_meanwhile():
             return
         contents = contents_of(tables)
         parts: dict[Part, int] = {}

@@ -22,6 +22,7 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.reference.voters import majority
+from kraftcheck.support.contents import NoContentsError
 from kraftcheck.support.forks import End
 from kraftcheck.support.places import REFERENCE, file_of
 from kraftcheck.systems.kinds import kind_of
@@ -145,6 +146,17 @@ def test_a_state_that_the_code_refuses_now_is_left_out(
     again = checked(scenario, tmp_path)
     assert again.exploration.calls == first.exploration.calls
     assert timeless(again) == timeless(first)
+
+
+def test_nothing_is_kept_of_a_system_that_cannot_be_told_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> str:
+        raise NoContentsError("function")
+
+    monkeypatch.setattr(answers, "digest_of", refuse)
+    assert checked(find(SMALL), tmp_path).as_expected
+    assert not [*tmp_path.iterdir()]
 
 
 def test_values_that_code_of_the_reference_makes_are_not_used(

@@ -10,6 +10,7 @@ import pytest
 
 from kraftcheck.reference.voters import majority, static_voters
 from kraftcheck.support.contents import NoContentsError, digest_of
+from kraftcheck.systems.kraft.invariants import never_holds
 
 
 def local(given: int) -> tuple[Callable[[], int], Callable[..., int], type]:
@@ -22,6 +23,7 @@ def local(given: int) -> tuple[Callable[[], int], Callable[..., int], type]:
 def test_equal_contents_have_one_digest() -> None:
     assert digest_of(static_voters((1, 2))) == digest_of(static_voters((1, 2)))
     assert digest_of(partial(majority, 3)) == digest_of(partial(majority, 3))
+    assert digest_of(never_holds("RecordIdentity")) == digest_of(never_holds("RecordIdentity"))
     assert digest_of({frozenset({"a", "b"})}) == digest_of({frozenset({"b", "a"})})
 
 
