@@ -41,9 +41,16 @@ def prepare() -> Sources:
 
 
 def explored(scenario: str, changed: Mapping[str, str], folder: str) -> Iterator[dict[str, Any]]:
-    """Whether the result is the ``same`` as without kept answers, and how much was ``taken``."""
+    """Whether the result is the ``same`` as without kept answers, and how much was ``taken``.
+
+    Where a mutant changes more than functions, nothing that is kept is read.
+    """
+    sources = prepare().replaced(changed)
+    if sources.rest != prepare().rest:
+        yield {"same": True, "taken": 0}
+        return
     chosen = as_kept(find(scenario))
-    answers = _Taken(prepare().replaced(changed), Recording([]), Path(folder))
+    answers = _Taken(sources, Recording([]), Path(folder))
     found, expected = _result(chosen, answers), _result(chosen, None)
     yield {"same": found == expected, "taken": len(answers.used())}
 
