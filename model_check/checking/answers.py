@@ -225,7 +225,8 @@ def _write(path: Path, header: bytes, kept: _Kept) -> None:
     with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, header + hashlib.sha256(body).digest() + body)
-        _make_room(sorted(path.parent.glob("*.answers"), key=lambda each: each.stat().st_mtime))
+        # With what killed processes have left unfinished.
+        _make_room(sorted(path.parent.iterdir(), key=lambda each: each.stat().st_mtime))
 
 
 def _make_room(files: Sequence[Path]) -> None:
