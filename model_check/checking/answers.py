@@ -221,7 +221,10 @@ def _read(path: Path, header: bytes) -> _Kept | None:
 
 def _write(path: Path, header: bytes, kept: _Kept) -> None:
     """Write the file; where that is not possible, the next run asks again."""
-    body = zlib.compress(pickle.dumps(kept, pickle.HIGHEST_PROTOCOL), 1)
+    try:
+        body = zlib.compress(pickle.dumps(kept, pickle.HIGHEST_PROTOCOL), 1)
+    except Exception:
+        return  # The code under change may put into a message what is no value.
     with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, header + hashlib.sha256(body).digest() + body)

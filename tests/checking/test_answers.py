@@ -159,6 +159,15 @@ def test_nothing_is_kept_of_a_system_that_cannot_be_told_from_others(
     assert not [*tmp_path.iterdir()]
 
 
+def test_what_is_no_value_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise TypeError("cannot pickle 'generator' object")
+
+    monkeypatch.setattr(pickle, "dumps", refuse)
+    assert checked(find(SMALL), tmp_path).as_expected
+    assert not [*tmp_path.iterdir()]
+
+
 def test_values_that_code_of_the_reference_makes_are_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
