@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kraftcheck.checking.coverage.executed import Place, Recording
 from kraftcheck.checking.ledger import Sources
@@ -28,7 +27,7 @@ from kraftcheck.engine.kept_tables import KeptTables, contents_of, fill
 from kraftcheck.engine.system import System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.support.cache import can_be_trusted, user_cache
-from kraftcheck.support.contents import digest_of
+from kraftcheck.support.contents import NoContentsError, digest_of
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.places import root
@@ -63,11 +62,11 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Use:
-    """The ``kept`` answers, if there are any, that tables were made of, and their ``path``; ``same``: whether
-    all still hold.
+    """The ``kept`` answers, if there are any, that tables were made of, and their ``path``, if they can be
+    kept; ``same``: whether all still hold.
     """
 
-    path: Path
+    path: Path | None
     kept: _Kept | None
     same: bool
 
@@ -92,29 +91,48 @@ class Answers:
 
         What is asked for different purposes (``what``) is kept apart.
         """
+        path = self._path(system, what)
+        nothing = self._nothing()
+        kept = None if path is None else _read(path, self._header)
+        if self._recording.take() != nothing:
+            kept = None  # Code that runs as values are read may make others of them now.
         tables = Tables(system, self._recording)
-        tables.leave_out()
-        # Other code may build another system of the same scenario.
-        path = self._folder / f"{digest_of(system)}-{what}.answers"
-        kept = _read(path, self._header)
-        same = False
-        if kept is not None:
-            unchanged = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
-            holds = np.array([all(unchanged[part] for part in parts) for parts in kept.footprints], np.bool_)
-            if all(holds[number] for number in kept.tables.besides):
-                same = self._fill(tables, kept, holds)
+        same = kept is not None and self._fill(tables, kept)
         if not tables.resolved or (whole and not same):
             # Nothing of it is of use.
             tables, kept = Tables(system, self._recording), None
         self._uses.append((tables, _Use(path, kept, same)))
         return tables
 
-    def _fill(self, tables: Tables, kept: _Kept, holds: NDArray[np.bool_]) -> bool:
+    def _path(self, system: System, what: str) -> Path | None:
+        with suppress(NoContentsError):
+            # Other code may build another system of the same scenario.
+            return self._folder / f"{digest_of(system)}-{what}.answers"
+        return None
+
+    def _nothing(self) -> int:
+        """The number of the footprint in which nothing runs."""
+        self._recording.take()
+        return self._recording.take()
+
+    def _fill(self, tables: Tables, kept: _Kept) -> bool:
+        """Put what still holds of ``kept`` into ``tables``, and ask again for the rest; whether all answers
+        are the same. Nothing stays in ``tables`` where none of it is of use.
+        """
+        unchanged = [self._sources.seen(part.place, part.flags) == part.digest for part in kept.parts]
+        holds = np.array([all(unchanged[part] for part in parts) for parts in kept.footprints], np.bool_)
+        if not all(holds[number] for number in kept.tables.besides):
+            return False
         # Numbers of the kept footprints are negative from now on, those of the recording are not.
         contents = replace(
             kept.tables, ran=-1 - kept.tables.ran, besides=tuple(-1 - each for each in kept.tables.besides)
         )
-        return fill(tables, contents, holds[kept.tables.ran])
+        try:
+            return fill(tables, contents, holds[kept.tables.ran])
+        except Exception:
+            # The code may refuse a state to which it does not lead any more.
+            tables.resolved.clear()
+            return False
 
     def found(self, tables: Tables) -> Any:
         """What a search with ``tables``, which come from :meth:`tables`, would find, if that is known: what
@@ -130,7 +148,8 @@ class Answers:
         """
         use = self._use(tables)
         new = sum(number >= 0 for number in tables.ran)
-        if 100 * new <= _WORTH_PERCENT * len(tables.ran) or self._sources.changed_meanwhile():
+        is_worth_it = 100 * new > _WORTH_PERCENT * len(tables.ran)
+        if use.path is None or not is_worth_it or self._sources.changed_meanwhile():
             return
         contents = contents_of(tables)
         parts: dict[Part, int] = {}
@@ -202,11 +221,15 @@ def _read(path: Path, header: bytes) -> _Kept | None:
 
 def _write(path: Path, header: bytes, kept: _Kept) -> None:
     """Write the file; where that is not possible, the next run asks again."""
-    body = zlib.compress(pickle.dumps(kept, pickle.HIGHEST_PROTOCOL), 1)
+    try:
+        body = zlib.compress(pickle.dumps(kept, pickle.HIGHEST_PROTOCOL), 1)
+    except Exception:
+        return  # The code under change may put into a message what is no value.
     with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, header + hashlib.sha256(body).digest() + body)
-        _make_room(sorted(path.parent.glob("*.answers"), key=lambda each: each.stat().st_mtime))
+        # With what killed processes have left unfinished.
+        _make_room(sorted(path.parent.iterdir(), key=lambda each: each.stat().st_mtime))
 
 
 def _make_room(files: Sequence[Path]) -> None:

@@ -48,8 +48,8 @@ _ENTRIES = (
     ),
 )
 #: Modules that count as a whole: their statements about types are evaluated before a scenario is explored, or
-#: cached.
-_WHOLE = frozenset({f"kraftcheck.reference.{name}" for name in ("frozen", "types", "fatal")})
+#: cached. So do those that are not plain (:func:`blocks.is_plain`), and what they import.
+_WHOLE = frozenset({f"kraftcheck.reference.{name}" for name in ("frozen", "types")})
 _LIBRARIES = ("numba", "numpy", "scipy", "llvmlite", "msgspec", "pydantic")
 _MOST_BYTES = 64 << 20
 _WRITE_EVERY_SECONDS = 10.0
@@ -95,6 +95,7 @@ class _Parts(msgspec.Struct, forbid_unknown_fields=True):
 
     whole: str | None = None
     outside: str | None = None
+    is_plain: bool | None = None
     imports: list[str] | None = None
     seen: dict[str, str | None] = {}
 
@@ -128,6 +129,12 @@ class _Module:
     def outside(self) -> str:
         self.parts.outside = self.parts.outside or blocks.outside(self._tree())
         return self.parts.outside
+
+    @property
+    def is_plain(self) -> bool:
+        if self.parts.is_plain is None:
+            self.parts.is_plain = blocks.is_plain(self._tree())
+        return self.parts.is_plain
 
     @property
     def imports(self) -> Sequence[str]:
@@ -175,7 +182,7 @@ class Sources:
         known = _read_digests()
         return cls(
             {name: _Module(text, known.get(_digest(text))) for name, text in texts.items()},
-            list(files.values()),
+            [*files.values(), *_tables()],
             rest,
         )
 
@@ -189,9 +196,13 @@ class Sources:
                 write_atomically(_digests_file(), content)
 
     def changed_meanwhile(self) -> bool:
-        """Whether a file is younger than this process, which then may have imported the previous contents."""
+        """Whether a file is younger than this process, which then may have imported the previous contents.
+
+        A file that is moved here keeps the time of its contents, not that of its own change.
+        """
         try:
-            return any(path.stat().st_mtime >= kraftcheck.BEGAN for path in self._files)
+            changed = (max(found.st_mtime, found.st_ctime) for found in map(os.stat, self._files))
+            return any(each >= kraftcheck.BEGAN for each in changed)
         except OSError:
             return True
 
@@ -212,23 +223,40 @@ class Sources:
         if self._rest is not None:
             return self._rest
         found = hashlib.sha256()
-        reference = {name for name in self._modules if is_of(name, RECORDED)}
+        reference, in_parts = self._reference(), self.in_parts()
         for name in sorted(self.closure() | reference):
             module = self._modules[name]
-            in_parts = name in reference - _WHOLE
-            found.update(f"{name} {module.outside if in_parts else module.whole}\n".encode())
+            found.update(f"{name} {module.outside if name in in_parts else module.whole}\n".encode())
         found.update(_environment())
         return found.hexdigest()[:16]
 
+    def _reference(self) -> set[str]:
+        return {name for name in self._modules if is_of(name, RECORDED)}
+
+    def in_parts(self) -> set[str]:
+        """The modules of the reference of which a result depends on the functions that ran; of any other one
+        it depends as a whole.
+        """
+        reference = self._reference()
+        not_plain = (name for name in reference if not self._modules[name].is_plain)
+        return reference - _WHOLE - self._used_by(not_plain)
+
     def closure(self) -> set[str]:
         """The modules that are imported at any time while a scenario is checked."""
+        return self._used_by(_ENTRIES, packages=True)
+
+    def _used_by(self, names: Iterable[str], *, packages: bool = False) -> set[str]:
+        """The modules ``names`` and all that they import at any time; with the ``packages`` around them."""
         found: set[str] = set()
-        waiting = list(_ENTRIES)
+        waiting = list(names)
         while waiting:
             name = waiting.pop()
+            if name == _ANY:
+                return {*self._modules}
             if name not in found and name in self._modules:
                 found.add(name)
-                waiting += [*self._modules[name].imports, name.rpartition(".")[0]]
+                waiting += self._modules[name].imports
+                waiting += [name.rpartition(".")[0]] if packages else []
         return found
 
 
@@ -236,7 +264,7 @@ class Sources:
 def _environment() -> bytes:
     """A digest of the rules, the interpreter and the libraries."""
     found = hashlib.sha256()
-    for path in sorted(folder_of(SPEC).rglob("*.toml")):
+    for path in _tables():
         found.update(path.name.encode() + path.read_bytes())
     found.update(f"{sys.version} {sys.flags.optimize}\n".encode())
     for library in _LIBRARIES:
@@ -244,6 +272,13 @@ def _environment() -> bytes:
     return found.digest()
 
 
+def _tables() -> list[Path]:
+    """The files of the rules."""
+    return sorted(folder_of(SPEC).rglob("*.toml"))
+
+
+#: In the place of a module: one of a relative import, of which there are none here.
+_ANY = "."
 #: Where statements have statements in them.
 _WITHIN = ("body", "orelse", "finalbody", "handlers", "cases")
 
@@ -254,6 +289,8 @@ def _imported(tree: ast.Module) -> Iterator[str]:
         node = waiting.pop()
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield _ANY
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{each.name}" for each in node.names)

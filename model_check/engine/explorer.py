@@ -93,7 +93,6 @@ class Search:
     def start(self) -> Frontier:
         """Level 0."""
         states = initial_states(self.system)
-        self.tables.leave_out()
         if not states:
             raise ValueError("the system has no initial state")
         self.tables.symmetry.check_initial(states)

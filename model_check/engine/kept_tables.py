@@ -7,7 +7,6 @@ that it did not ask for then.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,14 +28,14 @@ _VALUES = (
 class KeptTables:
     """The contents of tables.
 
-    ``columns``: the arrays of :class:`~kraftcheck.engine.tables.Columns`; ``values``: the lists of values, as
-    :mod:`pickle` writes them; ``keys``, ``answers``: int64, the entries of ``memo``, in the order in which
-    they were resolved, and ``ran``: int32, by entry the number of what ran for it; ``judged``, ``holds``:
-    those of ``verdicts``; ``besides``: the numbers of what ran for all else.
+    ``columns``: the arrays of :class:`~kraftcheck.engine.tables.Columns`; ``values``: the lists of values;
+    ``keys``, ``answers``: int64, the entries of ``memo``, in the order in which they were resolved, and
+    ``ran``: int32, by entry the number of what ran for it; ``judged``, ``holds``: those of ``verdicts``;
+    ``besides``: the numbers of what ran for all else.
     """
 
     columns: dict[str, NDArray[Any]]
-    values: bytes
+    values: list[list[Any]]
     most_sends: int
     keys: NDArray[np.int64]
     answers: NDArray[np.int64]
@@ -52,7 +51,7 @@ def contents_of(tables: Tables) -> KeptTables:
     tables.note_besides()
     return KeptTables(
         columns={name: column.used.copy() for name, column in vars(tables.columns).items()},
-        values=pickle.dumps([getattr(tables, name) for name in _VALUES], pickle.HIGHEST_PROTOCOL),
+        values=[getattr(tables, name) for name in _VALUES],
         most_sends=tables.most_sends,
         keys=np.array(tables.resolved, np.int64),
         answers=np.array([tables.memo.get(key) for key in tables.resolved], np.int64),
@@ -67,8 +66,8 @@ def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> bool:
     """Put what is ``kept`` into ``tables``, which are new and of the same system. Of the entries those that
     are not ``valid`` any more are asked again; whether all answers are the same.
     """
-    for name, found in zip(_VALUES, pickle.loads(kept.values), strict=True):
-        setattr(tables, name, found)
+    for name, values in zip(_VALUES, kept.values, strict=True):
+        setattr(tables, name, values)
     for name, column in vars(tables.columns).items():
         column.count = 0
         column.extend(kept.columns[name])
@@ -77,14 +76,14 @@ def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> bool:
     tables.hashes_of_locals = hashes.local_hash.used.tolist()
     tables.hashes_of_messages = hashes.message_hash.used.tolist()
     tables.ids = {(component, local): number for number, (component, local) in enumerate(tables.locals)}
-    values: dict[str, Sequence[Hashable]] = {
+    by_kind: dict[str, Sequence[Hashable]] = {
         "message": tables.messages,
         "history": tables.histories,
         "labels": tables.label_sequences,
         "signals": tables.signal_sequences,
         "names": tables.name_sets,
     }
-    for kind, found in values.items():
+    for kind, found in by_kind.items():
         tables.ids.update(((kind, value), number) for number, value in enumerate(found))
     locals_ = (local for _, local in tables.locals)
     tables.hashed = dict(zip(hashes.local_hash.used[:, 0].tolist(), locals_, strict=True))

@@ -260,11 +260,6 @@ class Tables:
             raise ValueError(f"a signal of another component changes the clock of {local!r}")
         return value
 
-    def leave_out(self) -> None:
-        """What ran until now does not concern the tables."""
-        if self.footprints is not None:
-            self.footprints.take()
-
     def note_besides(self) -> None:
         """What ran until now concerns more than one key: the numbers of values and what they stand for."""
         if self.footprints is not None:

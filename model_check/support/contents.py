@@ -57,7 +57,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The named parts of an object."""
-    if isinstance(value, type) or (isinstance(value, FunctionType) and value.__closure__ is None):
+    # Of what a function makes, there are many with one name.
+    if isinstance(value, type | FunctionType) and "<locals>" not in value.__qualname__:
         yield value.__module__, value.__qualname__
     elif isinstance(value, MethodType | BuiltinFunctionType) and value.__self__ is not None:
         yield value.__name__, value.__self__

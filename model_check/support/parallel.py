@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
+import kraftcheck
 from kraftcheck.support import signals
 from kraftcheck.support.files import CALLERS_FOLDER, TemporaryFolder
 
@@ -24,7 +25,9 @@ def processes(count: int) -> Iterator[ProcessPoolExecutor]:
     context = multiprocessing.get_context("forkserver")
     with (
         TemporaryFolder() as folder,
-        ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(folder,)) as pool,
+        ProcessPoolExecutor(
+            count, mp_context=context, initializer=_begin, initargs=(folder, kraftcheck.BEGAN)
+        ) as pool,
     ):
         try:
             yield pool
@@ -43,8 +46,10 @@ def leave_nothing() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _begin(folder: str) -> None:
+def _begin(folder: str, began: float) -> None:
     signals.ignore()
+    # What has changed since the caller began may differ between what the two of them read.
+    kraftcheck.BEGAN = began
     os.environ[CALLERS_FOLDER] = folder
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -5,23 +5,29 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from kraftcheck.checking import answers
 from kraftcheck.checking.answers import Answers
-from kraftcheck.checking.coverage.executed import recording
+from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.ledger import RECORDED, Sources
 from kraftcheck.checking.mutation import catalogue, patch
 from kraftcheck.checking.mutation.catalogue import Mutant
 from kraftcheck.checking.mutation.server import Job, Server
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.system import Exploration
+from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
+from kraftcheck.engine.tables import Tables
+from kraftcheck.reference.voters import majority
+from kraftcheck.support.contents import NoContentsError
 from kraftcheck.support.forks import End
 from kraftcheck.support.places import REFERENCE, file_of
-from kraftcheck.systems.scenario import Expected, Scenario, find
+from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.scenario import Scenario, find
+from tests.laboratory.answers.of_mutants import as_kept, timeless
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Sources.installed()
@@ -39,19 +45,15 @@ def checked(
     folder: Path,
     sources: Sources = SOURCES,
     explorer: Callable[..., Exploration] = explore,
+    limits: Limits = UNLIMITED,
 ) -> CheckResult:
     with recording(RECORDED) as ran:
-        return check(scenario, answers=Answers(sources, ran, folder), explorer=explorer)
+        kept = Answers(sources, ran, folder)
+        return check(scenario, limits=limits, answers=kept, explorer=explorer)
 
 
 def no_search(*_: object, **__: object) -> Exploration:
     raise AssertionError("nothing should be explored")
-
-
-def timeless(result: CheckResult) -> tuple[object, ...]:
-    """All of a result but its costs."""
-    found = replace(result.exploration, seconds=0.0, calls=0, peak_memory=0, visited_bytes=0)
-    return found, result.differences, result.liveness, result.covered
 
 
 @pytest.mark.parametrize("name", [SMALL, *(pytest.param(each, marks=pytest.mark.slow) for each in VARIOUS)])
@@ -80,8 +82,8 @@ def test_all_can_be_searched_again(tmp_path: Path) -> None:
     scenario = find(SMALL)
     first = checked(scenario, tmp_path)
     with recording(RECORDED) as ran, pytest.raises(AssertionError, match="nothing should be explored"):
-        answers = Answers(SOURCES, ran, tmp_path, always_search=True)
-        check(scenario, answers=answers, explorer=no_search)
+        kept = Answers(SOURCES, ran, tmp_path, always_search=True)
+        check(scenario, answers=kept, explorer=no_search)
     with recording(RECORDED) as ran:
         again = check(scenario, answers=Answers(SOURCES, ran, tmp_path, always_search=True))
     assert again.exploration.calls == 0 and timeless(again) == timeless(first)
@@ -131,6 +133,68 @@ def test_what_others_may_write_is_not_read(tmp_path: Path) -> None:
     assert checked(scenario, tmp_path).exploration.calls == first.exploration.calls
 
 
+def test_a_state_that_the_code_refuses_now_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = find(SMALL)
+    first = checked(scenario, tmp_path)
+
+    def refuse(*_: object) -> bool:
+        raise AssertionError("no replica is ever in this state")
+
+    monkeypatch.setattr(answers, "fill", refuse)
+    again = checked(scenario, tmp_path)
+    assert again.exploration.calls == first.exploration.calls
+    assert timeless(again) == timeless(first)
+
+
+def test_nothing_is_kept_of_a_system_that_cannot_be_told_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> str:
+        raise NoContentsError("function")
+
+    monkeypatch.setattr(answers, "digest_of", refuse)
+    assert checked(find(SMALL), tmp_path).as_expected
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_is_no_value_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise TypeError("cannot pickle 'generator' object")
+
+    monkeypatch.setattr(pickle, "dumps", refuse)
+    assert checked(find(SMALL), tmp_path).as_expected
+    assert not [*tmp_path.iterdir()]
+
+
+def test_values_that_code_of_the_reference_makes_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = find(SMALL)
+    first = checked(scenario, tmp_path)
+    read = pickle.loads
+
+    def as_after_init(content: bytes) -> object:
+        majority(3)
+        return read(content)
+
+    monkeypatch.setattr(pickle, "loads", as_after_init)
+    assert checked(scenario, tmp_path).exploration.calls == first.exploration.calls
+
+
+def test_answers_depend_on_what_makes_the_initial_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = cast(System, kind_of(find(SMALL)).build(find(SMALL)))
+    states = system.initial_states()
+    monkeypatch.setattr(system, "initial_states", lambda: states if majority(3) else [])
+    with recording(RECORDED) as ran:
+        ran.take()
+        tables = Tables(system, ran)
+        explore(system, tables=tables)
+        found = ran.footprints()
+    assert any(Place(f"{REFERENCE}.voters", "majority") in found[number] for number in tables.ran_besides)
+
+
 def mutants_of_scenarios(largest: int) -> list[Mutant]:
     """The mutants that are noticed in scenarios with at most so many states."""
     found = [(find(each.scenario), each) for each in catalogue.shipped().values() if each.equivalent is None]
@@ -152,7 +216,7 @@ def test_no_answer_of_the_reference_is_taken_for_that_of_a_mutant(
             scenario = find(mutant.scenario)
             if scenario.name not in known:
                 known.add(scenario.name)
-                checked(scenario.model_copy(update={"expect": Expected(verdict="holds")}), tmp_path)
+                checked(as_kept(scenario), tmp_path, limits=Limits(max_states=5_000))
             changed = patch.mutated_sources(mutant)
             arguments = {"scenario": mutant.scenario, "changed": changed, "folder": str(tmp_path)}
             ended = server.run(Job(EXPLORED, arguments, 600, mutant.id, changed, PREPARED))

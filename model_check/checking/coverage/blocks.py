@@ -21,6 +21,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
+#: They run no function of the module in which they are called, and keep nothing for it.
+_PLAIN = frozenset({
+    "classmethod", "compile", "dataclass", "dataclass_transform", "frozenset", "overload", "property",
+    "register", "replace", "setter", "singledispatch", "staticmethod",
+})  # fmt: skip
+#: Methods that run while classes or constants are made.
+_BY_CLASSES = frozenset({
+    "__new__", "__post_init__", "__init_subclass__", "__set_name__", "__class_getitem__",
+    "_generate_next_value_",
+})  # fmt: skip
 #: They change the kind of a function, at any place in it.
 _SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
 
@@ -126,6 +136,7 @@ def flags_of(function: Function, noted: bytes) -> str:
     """Which blocks of ``function`` began, ``1`` or ``0`` each in the order of the source, from their bytes.
 
     Blocks within one that did not begin have no flag. Empty: the function did not run, or has no statements.
+    Where a function that it has returned runs, all around that counts as begun.
     """
     flags: list[str] = []
     _flag_below(function, noted, 0, flags)
@@ -135,11 +146,12 @@ def flags_of(function: Function, noted: bytes) -> str:
 def _flag_below(node: ast.AST, noted: bytes, number: int, flags: list[str]) -> int:
     for statements in _lists_below(node):
         for block in _blocks(statements):
-            began = bool(noted[number])
+            first, within = number, list[str]()
             number += 1
-            flags.append("1" if began else "0")
             for each in block:
-                number = _flag_below(each, noted, number, flags if began else [])
+                number = _flag_below(each, noted, number, within)
+            began = any(noted[first:number])
+            flags += ["1", *within] if began else ["0"]
     return number
 
 
@@ -187,6 +199,52 @@ def outside(tree: ast.Module) -> str:
     for function in functions_in(tree).values():
         function.body = []
     return whole(tree)
+
+
+def is_plain(tree: ast.Module) -> bool:
+    """Whether all that the functions of a module do is done when they are called, each time anew.
+
+    Otherwise a run of them does not show what its result depends on: some have run while the module was
+    imported, or something keeps what they have answered.
+    """
+    return all(map(_is_plain, _at_import(tree)))
+
+
+def _at_import(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes that are evaluated when a module is imported."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, Function):
+            waiting += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
+        elif not isinstance(node, ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _is_plain(node: ast.AST) -> bool:
+    if isinstance(node, Function | ast.ClassDef):
+        called = node.name in _BY_CLASSES or (isinstance(node, ast.ClassDef) and _initializes_members(node))
+        return not called and all(map(_is_plain_call, node.decorator_list))
+    if isinstance(node, ast.Call):
+        return _is_plain_call(node)
+    # An empty one is there to be filled.
+    if isinstance(node, ast.Dict):
+        return bool(node.keys)
+    return not isinstance(node, ast.List) or bool(node.elts)
+
+
+def _is_plain_call(node: ast.expr) -> bool:
+    """Whether a call or a decorator makes a value, or is one of ``_PLAIN``."""
+    called = node.func if isinstance(node, ast.Call) else node
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in _PLAIN or name[:1].isupper()
+
+
+def _initializes_members(node: ast.ClassDef) -> bool:
+    """Whether a class is an enumeration whose members run a function of it when they are made."""
+    is_enumeration = any(ast.unparse(base).endswith("Enum") for base in node.bases)
+    return is_enumeration and "__init__" in (getattr(each, "name", "") for each in node.body)
 
 
 def whole(tree: ast.AST) -> str:

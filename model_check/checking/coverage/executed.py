@@ -12,14 +12,15 @@ import gc
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import or_
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from kraftcheck.checking.coverage import blocks
+from kraftcheck.support import places
 from kraftcheck.support.places import REFERENCE
 from kraftcheck.support.remembering import note_to
 
@@ -123,10 +124,11 @@ class Recording:
 def recording(packages: Sequence[str] = (REFERENCE,)) -> Iterator[Recording]:
     """Record the functions of ``packages`` that run in this context, on all threads.
 
-    Modules that are imported in the context are not recorded. Answers that were kept before are not used
+    All their modules are imported before. Answers that were kept before are not used
     (:mod:`kraftcheck.support.remembering`), so that no function is missed because it ran earlier. Recordings
     of the same packages may be nested; they end in the reverse order.
     """
+    _import(tuple(packages))
     modules = {name: vars(sys.modules[name]) for name in sorted(_modules(packages))}
     before = {name: namespace.get(blocks.NOTED) for name, namespace in modules.items()}
     found = Recording(list(modules))
@@ -179,6 +181,16 @@ def functions(packages: Sequence[str] = (REFERENCE,)) -> tuple[FunctionType, ...
 
 def _modules(packages: Sequence[str]) -> list[str]:
     return [name for name, module in sys.modules.items() if module is not None and is_of(name, packages)]
+
+
+@cache
+def _import(packages: tuple[str, ...]) -> None:
+    """Import all modules of ``packages``: what is imported later would run without being noted. A file that
+    is no module cannot be imported later either.
+    """
+    for name in filter(partial(is_of, packages=packages), places.modules()):
+        with suppress(Exception):
+            importlib.import_module(name)
 
 
 @cache

@@ -64,7 +64,15 @@ def all_invariants(voters: Keys, ids: tuple[int, ...], *, changing: bool) -> tup
 
 def never_holds(name: str) -> StateProperty:
     """A property that the first step of some replica has violated already: no state is without fault."""
-    return StateProperty(name, lambda component, node: None, lambda projections, history: False)
+    return StateProperty(name, _nothing, _never)
+
+
+def _nothing(component: int, node: Node) -> None:
+    return None
+
+
+def _never(projections: tuple[Hashable, ...], history: Hashable) -> bool:
+    return False
 
 
 def _log(node: Node) -> Log:

@@ -198,6 +198,46 @@ def test_a_function_that_did_not_run_has_no_flags() -> None:
     assert blocks.flags_of(function(PLAIN), bytes(20)) == ""
 
 
+def test_a_function_that_was_returned_is_a_part_of_the_one_that_made_it() -> None:
+    source = "def f(x):\n  y = x\n  def g(z):\n    if z:\n      return y\n    return z\n  return g\n"
+    tree = ast.parse(source)
+    noted = bytearray(blocks.mark(tree)["f"].stop)
+    namespace: dict[str, Any] = {blocks.NOTED: noted}
+    exec(compile(tree, "<marked>", "exec"), namespace)
+    made = namespace["f"](1)
+    noted[:] = bytes(len(noted))
+    assert made(0) == 0
+    flags = blocks.flags_of(function(source), noted)
+    seen = blocks.seen(function(source), flags)
+    assert seen == blocks.seen(function(source.replace("return y", "return 7")), flags)
+    assert seen != blocks.seen(function(source.replace("return z", "return 7")), flags)
+    assert seen != blocks.seen(function(source.replace("y = x", "y = 7")), flags)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_plain"),
+    [
+        ("X = Value(1, frozenset({2}))\nTABLE = {1: lambda x: f(x)}\nclass A(B):\n  x: int = 1\n", True),
+        ("class A:\n  @property\n  def x(self): return f({})\n  def __len__(self): return g()\n", True),
+        ("X = f()\n", False),
+        ("class A:\n  X = [f(x) for x in range(3)]\n", False),
+        ("def f(x=g()): pass\n", False),
+        ("@cache\ndef f(): pass\n", False),
+        ("class A:\n  @functools.cached_property\n  def f(self): pass\n", False),
+        ("class A:\n  def __post_init__(self): pass\n", False),
+        ("class A(Enum):\n  X = 1\n  def __init__(self, x): pass\n", False),
+        ("class A:\n  X = 1\n  def __init__(self, x): pass\n", True),
+        ("@total_ordering\nclass A: pass\n", False),
+        ("KNOWN = {}\n", False),
+        ("class A:\n  known: list[int] = []\n", False),
+        ("def f(known=[]): pass\n", False),
+        ("def f(*, known={}): pass\n", False),
+    ],
+)
+def test_modules_whose_functions_keep_nothing(source: str, is_plain: bool) -> None:
+    assert blocks.is_plain(ast.parse(source)) == is_plain
+
+
 def test_the_second_of_a_name_is_another_function() -> None:
     source = "class A:\n  @property\n  def f(self): return 1\n  @f.setter\n  def f(self, x): self.x = x\n"
     assert list(blocks.functions_in(ast.parse(source))) == ["A.f", "A.f#2"]

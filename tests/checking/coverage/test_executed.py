@@ -20,7 +20,7 @@ from kraftcheck.checking.run import check
 from kraftcheck.reference.log import Batch, Log, Voters
 from kraftcheck.reference.voters import VoterSet, majority, static_voters
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.places import root
+from kraftcheck.support.places import modules, root
 from kraftcheck.systems.kraft import membership
 from kraftcheck.systems.scenario import find, shipped
 
@@ -76,6 +76,13 @@ def test_every_function_of_the_reference_can_be_recorded() -> None:
     }
     inside = {each.name for each in functions_of(sources_in(root())).values() if not each.is_module}
     assert inside <= probed and len(inside) > 400
+
+
+def test_all_modules_are_recorded() -> None:
+    """Also those that are imported later, if at all."""
+    names = {name for name in modules() if name.startswith("kraftcheck.reference")}
+    with recording() as ran:
+        assert names == set(ran._places)
 
 
 @pytest.mark.slow

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -21,7 +23,8 @@ from kraftcheck.checking.run import check
 from kraftcheck.cli.commands import check as check_command
 from kraftcheck.cli.main import main
 from kraftcheck.support.errors import InputError
-from kraftcheck.support.places import REFERENCE, file_of, folder_of
+from kraftcheck.support.parallel import processes
+from kraftcheck.support.places import REFERENCE, SPEC, file_of, folder_of, modules
 from kraftcheck.systems.scenario import find
 
 SOURCES = Sources.installed()
@@ -155,6 +158,11 @@ def test_all_that_is_imported_for_a_check_is_depended_on() -> None:
     assert ours <= SOURCES.closure()
 
 
+def test_a_relative_import_may_be_of_any_module() -> None:
+    other = SOURCES.replaced({"kraftcheck.engine.frontier": "from . import frontier\n"})
+    assert other.closure() == {*modules()} > SOURCES.closure()
+
+
 @pytest.mark.slow
 def test_what_runs_while_the_reference_is_imported_counts_as_a_whole() -> None:
     program = (
@@ -166,7 +174,20 @@ def test_what_runs_while_the_reference_is_imported_counts_as_a_whole() -> None:
         "sys.setprofile(None)\nprint(*sorted(ran))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == ledger._WHOLE
+    ran = set(done.stdout.split())
+    assert {f"{REFERENCE}.frozen", f"{REFERENCE}.fatal"} <= ran and not ran & SOURCES.in_parts()
+    assert len(SOURCES.in_parts()) > 70
+
+
+def test_all_counts_of_a_module_that_keeps_answers_or_acts_when_it_is_imported() -> None:
+    before, after = "return voters // 2 + 1", "return voters"
+    for change in ("@cache\ndef majority(", "WORKED_OUT = worked_out()\n\n\ndef majority("):
+        text = voters().replace("def majority(", change)
+        one, other = (
+            SOURCES.replaced({f"{REFERENCE}.voters": each}) for each in (text, text.replace(before, after))
+        )
+        assert f"{REFERENCE}.voters" in SOURCES.in_parts() - one.in_parts()
+        assert one.rest != other.rest
 
 
 @pytest.mark.slow
@@ -177,16 +198,40 @@ def test_a_file_that_changed_meanwhile_is_not_what_was_explored(
     assert explored(tmp_path / "ledger", NAME).kept(find(NAME)) is None
 
 
+def test_a_file_that_was_moved_here_meanwhile_changed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file.py"
+    monkeypatch.setattr(kraftcheck, "BEGAN", time.time() - 1)
+    file.touch()
+    os.utime(file, (0, 0))
+    assert Sources({}, [file]).changed_meanwhile()
+    monkeypatch.setattr(kraftcheck, "BEGAN", time.time() + 1)
+    assert not Sources({}, [file]).changed_meanwhile()
+
+
+def test_the_rules_may_change_meanwhile_too() -> None:
+    assert folder_of(SPEC) / "properties.toml" in SOURCES._files
+
+
+@pytest.mark.slow
+def test_processes_go_on_with_what_the_caller_began() -> None:
+    with processes(1) as pool:
+        assert pool.submit(eval, "__import__('kraftcheck').BEGAN").result() == kraftcheck.BEGAN
+
+
 @pytest.mark.slow
 def test_what_ran_does_not_depend_on_what_was_explored_before() -> None:
     """In a process of its own, which has imported what `kraftcheck check` imports."""
     program = (
         "import sys\nimport kraftcheck.cli.commands.check\n"
         "from kraftcheck.checking.coverage.executed import recording\n"
-        "from kraftcheck.checking.ledger import _WHOLE, RECORDED\nfrom kraftcheck.checking.run import check\n"
+        "from kraftcheck.checking.ledger import RECORDED, Sources\n"
+        "from kraftcheck.checking.run import check\n"
         "from kraftcheck.systems.scenario import find\n"
         "def ran(name):\n    with recording(RECORDED) as found:\n        check(find(name))\n"
-        "    return {place: flags for place, flags in found.flags.items() if place.module not in _WHOLE}\n"
+        "    return {place: flags for place, flags in found.flags.items() if place.module in parts}\n"
+        "parts = Sources.installed().in_parts()\n"
         "before = set(sys.modules)\n"
         "names = 'brokers-serves-drift-0', 'zombie-leader', 'auto-join', 'parity-crash'\n"
         "first = [ran(name) for name in names]\n"
