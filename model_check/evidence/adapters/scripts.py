@@ -41,7 +41,8 @@ _LOGS = ("in epoch 5", "a log of epoch 1", "a log of epoch 2")
 _SNAPSHOTS = ("a snapshot alone", "a snapshot and records after it", "a snapshot and all records")
 
 #: The files for every protocol, and those for protocols that change voters as KIP-853 does.
-ALWAYS, KIP853 = ("forgetting", "impostors", "epochs"), ("voters", "finalizing", "snapshots", "describing")
+ALWAYS = ("forgetting", "impostors", "epochs", "hand_over")
+KIP853 = ("voters", "finalizing", "snapshots", "describing")
 
 
 def scripts(protocol: Protocol) -> Iterator[DriveSequence]:

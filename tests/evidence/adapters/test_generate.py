@@ -30,6 +30,7 @@ from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Pause, ReplaceDisk, Start
 from kraftcheck.evidence.quorum.chosen import WITHOUT_DISKS, obstacle
 from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import ArmTimer, SuccessorBackoff
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.protocol import DOCUMENTS, KAFKA, KAFKA_TRUNK, KIP996, PRESETS, RELEASES, Protocol
 from kraftcheck.reference.replica import Leader
@@ -133,6 +134,30 @@ def test_scripts_exercise_every_rule_of_what_scenarios_have_no_notion_of() -> No
     rules = [rule for rule in rules if any(map(known[rule].belongs_to, of_kafka))]
     assert len(rules) > 50
     assert set(rules) <= rules_of([*scripts(KAFKA), *scripts(KAFKA_TRUNK)])
+
+
+def test_a_follower_waits_by_its_place_among_the_successors_wherever_that_is() -> None:
+    """One in the middle, the last, and one that is not on the list (END-7)."""
+    sequences = (each for each in scripts(KAFKA) if each.name.startswith("script hand-over"))
+    outcomes = [q.outcome for each in sequences for q in Asking(each).questions()]
+    armed = [effect for each in outcomes if each for effect in each.effects if isinstance(effect, ArmTimer)]
+    waits = {each.duration for each in armed if isinstance(each.duration, SuccessorBackoff)}
+    assert waits == {*(SuccessorBackoff(place, 4) for place in (1, 2, 3)), SuccessorBackoff(2, 2)}
+
+
+@pytest.mark.slow
+def test_probes_differ_by_the_durations_of_timers() -> None:
+    """A probe for each place on a list of successors, although one rule decides them all (END-7)."""
+    found = {
+        effect.duration
+        for each in probes(KAFKA)
+        if "end-quorum-epoch-request" in each.name
+        for question in Asking(each).questions()
+        if question.outcome is not None
+        for effect in question.outcome.effects
+        if isinstance(effect, ArmTimer)
+    }
+    assert {SuccessorBackoff(0, 2), SuccessorBackoff(1, 2), SuccessorBackoff(1, 1)} <= found
 
 
 @pytest.mark.parametrize("preset", RELEASES)
