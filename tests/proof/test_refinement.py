@@ -92,6 +92,21 @@ def test_differences_are_named_and_what_fails_is_behind_them(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fixed-restart-before-write-back",
+        "fixed-removal-before-flush",
+        pytest.param("shrink-to-former-candidate", marks=pytest.mark.nightly),
+    ],
+)
+def test_with_the_fix_of_a_difference_nothing_is_outside_the_proof(name: str) -> None:
+    found = judged(name)
+    assert found.passed.outside == {} and found.broken == ()
+    assert found.states == find(name).expect.states
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["parity-divergence", "mutants-committed", "diverged-tail"])
 def test_states_that_are_given_have_a_past_in_which_every_conjunct_holds(name: str) -> None:
     found = judged(name)

@@ -24,7 +24,7 @@ OF_BROKERS = tuple(n for n, each in CONFIGURATIONS.items() if each.root.startswi
 OF_REPLICAS = tuple(name for name in CONFIGURATIONS if name not in OF_BROKERS)
 #: Judged by the checker, and not by the modules: they have no fetches in purgatory, no endpoints, no legacy
 #: brokers, no timers that start, one record in each append, no time between a request to resign and the
-#: resignation, and no disks of other releases.
+#: resignation, no disks of other releases, and no calls that name an epoch.
 WITHOUT_COUNTERPART = {
     "ResignedKeepsNobodyWaiting",
     "LeaderEndpointsAreKnown",
@@ -37,6 +37,7 @@ WITHOUT_COUNTERPART = {
     "AppendIsAtomic",
     "ResignationIsHeeded",
     "StartsOnKnownDisk",
+    "LateCallsAreRefused",
 }
 #: The properties of voter changes that the modules judge.
 OF_CHANGES = {

@@ -2,7 +2,8 @@
 messages.
 
 An implementation meets them when a peer is faulty, very old or of another cluster. Each probe leads a replica
-into a role and then gives it one event; of those that the reference decides in the same way one is kept.
+into a role and then gives it one event. Of those that the reference decides in the same way, with timers that
+run as long, one is kept.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.query.ask import ask, expecting_answer
 from kraftcheck.query.replica_tables import PROBES, REPLICATION
 from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import ArmTimer, Effect
 from kraftcheck.reference.events import Event, Poll, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import FetchResponse
@@ -84,8 +86,13 @@ def _compared(replica: Replica, event: Event) -> str:
 
 def _summary(before: Replica | None, kind: str, outcome: Outcome) -> Summary:
     role = "none" if before is None else role_name(before.role)
-    effects = tuple(type(effect).__name__ for effect in outcome.effects)
-    return role, kind, *outcome.rules, *effects
+    return role, kind, *outcome.rules, *map(_kind, outcome.effects)
+
+
+def _kind(effect: Effect) -> str:
+    if isinstance(effect, ArmTimer):
+        return f"{effect.timer} {effect.duration}"
+    return type(effect).__name__
 
 
 def _probed(sequence: DriveSequence) -> Summary | None:

@@ -17,7 +17,7 @@ from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, LateRespo
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.events import Poll, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.protocol import KAFKA, Protocol, VoterChanges
+from kraftcheck.reference.protocol import KAFKA, Protocol, VoterChanges, VoterKeys
 from kraftcheck.reference.replica import QuorumState, Replica
 from kraftcheck.systems import short_form
 from kraftcheck.systems.kraft.text.event import parse_event
@@ -40,13 +40,16 @@ _DYNAMIC_REPLICAS = (
 _LOGS = ("in epoch 5", "a log of epoch 1", "a log of epoch 2")
 _SNAPSHOTS = ("a snapshot alone", "a snapshot and records after it", "a snapshot and all records")
 
-#: The files for every protocol, and those for protocols that change voters as KIP-853 does.
-ALWAYS, KIP853 = ("forgetting", "impostors", "epochs"), ("voters", "finalizing", "snapshots", "describing")
+#: The files for every protocol, for those that change voters as KIP-853 does, and for composite keys.
+ALWAYS = ("forgetting", "impostors", "epochs", "hand_over")
+KIP853 = ("voters", "finalizing", "snapshots", "describing")
+COMPOSITE = ("composite",)
 
 
 def scripts(protocol: Protocol) -> Iterator[DriveSequence]:
     """All sequences that are meaningful under ``protocol``, in a fixed order."""
-    for name in (*ALWAYS, *(KIP853 if protocol.voter_changes is VoterChanges.KIP853 else ())):
+    names = (*ALWAYS, *(KIP853 if protocol.voter_changes is VoterChanges.KIP853 else ()))
+    for name in (*names, *(COMPOSITE if protocol.voter_keys is VoterKeys.COMPOSITE else ())):
         for sequence in _sequences(name):
             patience = max(protocol.fetch_timeout_ms, sequence.protocol.fetch_timeout_ms)
             yield replace(sequence, protocol=replace(protocol, fetch_timeout_ms=patience))

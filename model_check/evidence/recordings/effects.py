@@ -48,7 +48,7 @@ from kraftcheck.reference.effects import (
 )
 from kraftcheck.reference.log import Batch, LeaderChange, Voters
 from kraftcheck.reference.messages import FetchRequest, FetchResponse, Request, Response
-from kraftcheck.reference.protocol import BeginQuorumEpochResend, Protocol
+from kraftcheck.reference.protocol import KAFKA_4_2, BeginQuorumEpochResend, Protocol
 from kraftcheck.reference.replica import Connection, Replica
 
 
@@ -78,8 +78,10 @@ NOTHING_SENT = Sending([], {}, [], [])
 def form_of(protocol: Protocol) -> ReleaseForm:
     """The form of the release with this preset."""
     # A release has one limit for Fetch and FetchSnapshot: 8 MiB up to 4.2, later 1 MiB (KAFKA-19541). 4.2
-    # gave up the text (RaftUtil.addVoterResponse) together with the announcements to all voters.
-    before_4_2 = protocol.begin_quorum_epoch_resend is BeginQuorumEpochResend.ALL_VOTERS
+    # gave up the text (RaftUtil.addVoterResponse) together with the announcements to all voters. The
+    # documents announce to all voters, too, and have the later limit.
+    up_to_4_2 = protocol.fetch_snapshot_max_bytes == KAFKA_4_2.fetch_snapshot_max_bytes
+    before_4_2 = up_to_4_2 and protocol.begin_quorum_epoch_resend is BeginQuorumEpochResend.ALL_VOTERS
     return ReleaseForm(protocol.fetch_snapshot_max_bytes, before_4_2)
 
 

@@ -12,8 +12,10 @@ from functools import cache
 
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
+    AppendAccepted,
     AppendBatch,
     ArmTimer,
+    CallFailed,
     Effect,
     Fatal,
     HighWatermark,
@@ -22,7 +24,7 @@ from kraftcheck.reference.effects import (
     Transition,
     Truncate,
 )
-from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived, Timer
+from kraftcheck.reference.events import Append, Event, RequestReceived, Resign, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Value
 from kraftcheck.reference.messages import (
@@ -76,6 +78,8 @@ def violations(
     found += timer_checks.violations(protocol, before, event, execution, after)
     if not _is_atomic(wiring.choice.append_size, after):
         found.append("AppendIsAtomic")
+    if _is_late(before, event) and not _is_refused(event, execution):
+        found.append("LateCallsAreRefused")
     if isinstance(event, RequestReceived):
         found += _request_violations(protocol, before, event, execution)
     if wiring.origin is not None:
@@ -87,6 +91,20 @@ def _is_atomic(size: int, after: Node) -> bool:
     """Whether the records of each append, which are so many, are in one batch of the log (S-44)."""
     counts = (sum(isinstance(each, Value) for each in batch.records) for batch in after.disk.log.batches)
     return size == 1 or all(count % size == 0 for count in counts)
+
+
+def _is_late(before: Replica, event: Event | None) -> bool:
+    """Whether the state machine of a leader calls for an epoch that is over."""
+    return (
+        isinstance(event, Append | Resign) and isinstance(before.role, Leader) and event.epoch < before.epoch
+    )
+
+
+def _is_refused(event: Event | None, execution: Execution) -> bool:
+    """Whether a late call has no effect (P-19): a leader that polled before has no other reason to resign."""
+    if isinstance(event, Append):
+        return bool(execution.all(CallFailed)) and not execution.all(AppendAccepted)
+    return isinstance(execution.replica.role, Leader)
 
 
 def is_ignored(wiring: Wiring, before: Replica, event: Event | None, execution: Execution) -> bool:

@@ -123,11 +123,9 @@ def _discoveries(
 
 def _inputs(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     if isinstance(replica.role, Leader):
-        if (costs := wiring.price("appends")) is not None and not replica.shutting_down:
-            values = (replica.id,) * wiring.choice.append_size
-            yield Offer("append", "", events.Append(replica.epoch, values), costs)
-        if (costs := wiring.price("resigns")) is not None:
-            yield Offer("resign", "", events.Resign(replica.epoch), costs)
+        yield from _calls(wiring, replica, replica.epoch, "")
+        if wiring.choice.late_calls and replica.epoch > 1:
+            yield from _calls(wiring, replica, replica.epoch - 1, "in the epoch before")
         asked_here = not wiring.admin.at or replica.id in wiring.admin.at
         if (costs := wiring.price("admin")) is not None and asked_here:
             listed = wiring.admin.order == "listed"
@@ -140,6 +138,15 @@ def _inputs(wiring: Wiring, replica: Replica) -> Iterator[Offer]:
     yield from snapshots(wiring, replica)
     if (costs := wiring.price("shutdowns")) is not None and not replica.shutting_down:
         yield Offer("shutdown", "", events.Shutdown(), costs)
+
+
+def _calls(wiring: Wiring, replica: Replica, epoch: int, about: str) -> Iterator[Offer]:
+    """The calls of the state machine of a leader, which names an epoch."""
+    if (costs := wiring.price("appends")) is not None and not replica.shutting_down:
+        values = (replica.id,) * wiring.choice.append_size
+        yield Offer("append", about, events.Append(epoch, values), costs)
+    if (costs := wiring.price("resigns")) is not None:
+        yield Offer("resign", about, events.Resign(epoch), costs)
 
 
 def snapshots(wiring: Wiring, replica: Replica) -> Iterator[Offer]:

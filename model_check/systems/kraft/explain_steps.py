@@ -330,6 +330,10 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
         "Replica {id} starts on a disk of which its software does not know a file or the id, or writes to it "
         "first; or it does not start on another disk."
     ),
+    "LateCallsAreRefused": (
+        "Leader {id} of epoch {before.epoch} does what its state machine has called for in epoch "
+        "{case.event.epoch}."
+    ),
     "ResignationIsHeeded": "Replica {id} has a reason to resign, has polled, and still leads.",
     "LeaderEndpointsAreKnown": _leader_endpoints,
     "SnapshotIsCommittedPrefix": _snapshot,

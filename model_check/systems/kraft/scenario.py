@@ -165,6 +165,7 @@ class EnvironmentChoice(Table):
     delayed_fetches: bool = False
     late_reads: bool = False
     append_size: Annotated[int, Field(ge=1, le=3)] = 1
+    late_calls: bool = False
     power_loss: bool = True
     write_back: bool = False
     boundaries: bool = True
@@ -281,6 +282,8 @@ class KRaftScenario(Scenario):
             raise ValueError("environment.tick, clock: no clock runs without budgets.ticks")
         if environment.append_size > 1 and not budgets.appends:
             raise ValueError("environment.append-size: there are no budgets.appends")
+        if environment.late_calls and not (budgets.appends or budgets.resigns):
+            raise ValueError("environment.late-calls: there are no budgets.appends or budgets.resigns")
         if environment.wipes_at and not budgets.wipes:
             raise ValueError("environment.wipes-at: there are no budgets.wipes to spend there")
         if environment.moves_at and not budgets.moves:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from kraftcheck.evidence.recordings.effects import form_of
 from kraftcheck.evidence.recordings.lockstep import compare
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import recording_of
-from kraftcheck.reference.protocol import KAFKA, RELEASES, Protocol
+from kraftcheck.reference.protocol import KAFKA, PRESETS, RELEASES, Protocol
 from tests.evidence.recordings.cluster_recording import leader_with_a_value
 from tests.evidence.recordings.corrupted_recordings import grants_second_vote
 from tests.evidence.recordings.small_recording import small_recording
@@ -30,6 +31,12 @@ def test_a_fetch_names_the_limit_of_its_release(release: str, most: int) -> None
             line["data"]["maxBytes"] = most
     assert limit_differs(lines, KAFKA) == (release != "4.3")
     assert not limit_differs(lines, RELEASES[f"kafka-{release}"])
+
+
+def test_releases_before_4_2_alone_may_say_none_where_there_is_no_error() -> None:
+    """The documents say nothing of that text, so their presets excuse it no more than later releases do."""
+    excusing = {name for name, protocol in PRESETS.items() if form_of(protocol).names_no_error}
+    assert excusing == {"kafka-3.9", "kafka-4.0", "kafka-4.1"}
 
 
 def violated(folder: Path, protocol: Protocol, *, again: bool) -> set[str]:
