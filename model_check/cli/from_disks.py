@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kraftcheck.support.streams import status
     from kraftcheck.support.terminal import console
     from kraftcheck.support.toml_form import toml_text
+    from kraftcheck.systems.other_protocol import replica_preset
 
     other = [name for name in _OF_SCENARIOS if getattr(arguments, name) not in (None, False, [])]
     if other:
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_seconds=arguments.max_seconds or _MAX_SECONDS,
     )
     quorum = Quorum(tuple(map(read_disk, find_disks(arguments.disks))))
-    beginning = questions.beginning_of(quorum, arguments.protocol or "kafka")
+    beginning = questions.beginning_of(quorum, replica_preset(arguments.protocol))
     asked, out, answers = list(questions.questions(beginning)), console(), []
     if not arguments.json:
         report.print_beginning(out, beginning, observations(quorum))
