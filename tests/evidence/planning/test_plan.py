@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.disks.disk import read_disk
@@ -15,6 +16,7 @@ from kraftcheck.evidence.planning.observed import of_disks
 from kraftcheck.evidence.planning.search import Plan, plan
 from kraftcheck.evidence.planning.situation import Member, parse_goal, parse_situation
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.outputs import schema
 from tests.laboratory.disks.written import Disk, write_disk
 
 STATUS = """\
@@ -100,6 +102,7 @@ def test_a_reported_quorum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     words = ["plan", "--status", str(tmp_path / "status"), "--down", "2", "--goal", "voters=1,2", "--json"]
     assert main(words) == 0
     data = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema("plan")).validate(data)
     assert [(each["operation"], each["node"]) for each in data["steps"]] == [("start", 2)]
     assert data["found"] and not data["has_leader"]
 

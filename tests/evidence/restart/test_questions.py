@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from kraftcheck.cli.main import main
 from kraftcheck.engine.system import Limits
@@ -14,6 +15,7 @@ from kraftcheck.evidence.disks.disk import LOG_FOLDER, QUORUM_STATE, read_disk
 from kraftcheck.evidence.disks.quorum import Quorum
 from kraftcheck.evidence.restart.questions import Answer, answer, assumptions, beginning_of, questions
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.outputs import schema
 from tests.laboratory.disks.written import BEGIN, DATA, Batch, Disk, Leader, VoterSet, write_disk
 
 THREE = (Disk(1, state=(1, 1, 1)), Disk(2, state=(1, 1, 1)), Disk(3))
@@ -175,5 +177,6 @@ def test_the_command_answers_and_writes_scenarios_that_give_the_same(
     words = ["check", "--from", str(tmp_path / "disks"), "-o", str(saved), "--json"]
     assert main(words) == 1
     data = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema("check-from")).validate(data)
     assert [each["scenario"] for each in data["answers"] if each["loses_committed"]] == ["lost-1", "lost-2"]
     assert main(["check", *(str(saved / f"{name}.toml") for name in ("without-1", "lost-2"))]) == 0
