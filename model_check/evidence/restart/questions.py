@@ -87,9 +87,12 @@ class Answer:
 
     @property
     def is_bad(self) -> bool:
-        """Whether a property can be violated, or nothing works although all nodes start."""
+        """Whether a committed record can be lost, a property be violated, or nothing works although all nodes
+        start. An exit of a process that a finding shows is not: it can be started again.
+        """
         stuck = self.question.kind == "all" and not (self.elects and self.commits)
-        return bool(self.violated) or (stuck and self.complete)
+        serious = [name for name, _ in self.violated if name != "NoFatal" or not self.looks_like]
+        return self.loses or bool(serious) or (stuck and self.complete)
 
 
 def questions(beginning: Beginning) -> Iterator[Question]:
