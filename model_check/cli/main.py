@@ -51,6 +51,7 @@ COMMANDS = {
     "record": "record simulated clusters of an implementation and compare them with the reference",
     "logs": "rebuild the history of a quorum from its log files, and check it",
     "inspect": "read the disks of controllers, and say what does not fit",
+    "plan": "find the shortest safe order of operations that leads a quorum to other voters",
     "pipeline": "explore, run campaigns, make conformance vectors and check logs on a Spark cluster",
     "bench": "measure the engine",
     "completion": "print a script with which a shell completes commands, options and scenarios",

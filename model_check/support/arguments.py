@@ -80,3 +80,10 @@ def byte_count(text: str) -> int:
     if match is None or int(match[1]) == 0:
         raise argparse.ArgumentTypeError(f"expected a size such as 800M or 8G, not '{text[:40]}'")
     return int(match[1]) * _UNITS[match[2]]
+
+
+def any_seconds(text: str) -> float:
+    """Seconds, any number of them, which may have a fraction."""
+    if not re.fullmatch(r"\d{1,9}(\.\d+)?", text):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, not '{text}'")
+    return float(text)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kind import BrokenInitialPrefix
 from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.kraft.switches import SWITCHES
 from kraftcheck.systems.scenario import Scenario
 
 S = TypeVar("S", bound=Scenario)
@@ -22,6 +23,13 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
         metavar="PRESET",
         help="another preset than the scenario's, for example kafka-4.0; the switches that it sets stay",
     )
+
+
+def replica_preset(word: str | None) -> str:
+    """The preset of replicas that ``--protocol`` names, Kafka's without it. Raises InputError."""
+    preset = "kafka" if word is None else word
+    SWITCHES.protocol(preset, {}, "--protocol")
+    return preset
 
 
 def under(scenario: S, preset: str | None) -> S:

@@ -85,7 +85,7 @@ def test_each_step_does_what_the_page_shows(
 PAGES = ("../README.md", "guide.md")
 WIDTH = "112"
 #: Those that take seconds and need nothing else.
-CHEAP = {"rules", "step", "trace", "simulate", "graph", "mutate", "check", "impact"}
+CHEAP = {"rules", "step", "trace", "simulate", "graph", "mutate", "check", "impact", "plan"}
 #: Of those, the ones that explore everything, write files, or read what others wrote or changed.
 NOT_ALONE = re.compile(r"^kraftcheck check$| -o | --html | > | --traces | traces/| --diff ")
 #: The cheap commands that a page shows, each with the output that is shown.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import re
 import sys
 import time
 from collections import Counter
@@ -37,13 +36,13 @@ from kraftcheck.checking.results import (
 )
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.checking.violations import in_words, more_data
-from kraftcheck.cli import watching
+from kraftcheck.cli import from_disks, watching
 from kraftcheck.engine.checkpoint import Checkpoint, CheckpointError
 from kraftcheck.engine.prepared import prepare
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.support import streams
-from kraftcheck.support.arguments import byte_count, flag, positive, thread_count
+from kraftcheck.support.arguments import any_seconds, byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -85,6 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(parser, watching.OPTION, says="check again after each change of a scenario file or of the reference")
     parser.add_argument("--tag", help="all shipped scenarios with this tag")
     add_protocol(parser)
+    from_disks.add(parser)
     parser.add_argument(
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
@@ -121,7 +121,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--checkpoint-every",
-        type=_seconds,
+        type=any_seconds,
         default=60.0,
         metavar="S",
         help="save progress at most every S seconds (default: 60)",
@@ -172,6 +172,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command. Exit status: 0 all as expected, 1 a verdict differs, 3 undetermined; with --protocol
     0 all hold, 1 one is violated or does not reach a goal, 3 undetermined or one cannot be built.
     """
+    if from_disks.is_asked(arguments):
+        return from_disks.run(arguments)
     if arguments.watch:
         files_named = [Path(word) for word in arguments.scenarios if Path(word).is_file()]
         watching.run_on_changes([word for word in sys.argv[1:] if word != watching.OPTION], files_named)
@@ -357,12 +359,6 @@ def _report_kept(out: Console, kept: dict[str, Kept], what: str) -> None:
     oldest = datetime.fromtimestamp(min(each.when for each in kept.values()))
     since = oldest.strftime("%Y-%m-%d %H:%M")
     say(out, f"{len(kept)} {what} unchanged since {since}, as expected then; --all explores them too", hang=2)
-
-
-def _seconds(text: str) -> float:
-    if not re.fullmatch(r"\d{1,9}(\.\d+)?", text):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds, not '{text}'")
-    return float(text)
 
 
 def _chosen(arguments: argparse.Namespace) -> list[Scenario]:

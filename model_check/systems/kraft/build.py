@@ -69,7 +69,7 @@ class _Builder:
         hosts = tuple(host.bounded(scenario.bounds.max_epoch) for host in machines)
         begun = [initial_states.begin(scenario, host) for host in hosts]
         history = initial_states.history_before(scenario, identities)
-        history, reached, broken = initial_states.after_first_polls(scenario, history, begun)
+        history, reached, broken = initial_states.after_first_polls(scenario, identities, history, begun)
         messages = sum(len(outcome.sends) for outcome in begun)
         if messages > scenario.network.capacity and scenario.replicas.initial_leader is None:
             raise self.scenario.error(

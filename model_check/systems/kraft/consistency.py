@@ -103,6 +103,11 @@ def _contradictions(scenario: KRaftScenario) -> Iterator[str]:
         yield "replicas.newer-disk, zero-directory: go without replicas.initial-leader"
     if not set(replicas.zero_directory) <= set(replicas.joining):
         yield "replicas.zero-directory: is for replicas.joining; the voter set has the directory of a voter"
+    if replicas.disks and (static or replicas.initial_leader is not None or unknown or alters):
+        yield (
+            "replicas.disks: goes without views, initial, initial-leader, newer-disk and zero-directory, and "
+            "without the step alter"
+        )
     if replicas.initial_leader is not None and static:
         yield "replicas.initial-leader: the states in which replicas begin are given twice"
     # Where clocks run a voter has one key; reports about a quorum under AlterQuorum are not judged.

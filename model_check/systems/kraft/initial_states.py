@@ -12,7 +12,7 @@ from kraftcheck.reference.log import Batch, LeaderChange, Log
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft import given_states, membership
+from kraftcheck.systems.kraft import given_disks, given_states, membership
 from kraftcheck.systems.kraft import identities as identities_of
 from kraftcheck.systems.kraft import timers as timers_of
 from kraftcheck.systems.kraft.history import History, record
@@ -26,15 +26,16 @@ from kraftcheck.systems.kraft.text import parse_replica
 
 
 def begin(scenario: KRaftScenario, host: Host) -> Outcome:
-    """The first step of the replica: it starts on an empty disk, or polls in the given state.
+    """The first step of the replica: it starts on an empty or the given disk, or polls in the given state.
 
     Where a crash within the first start leaves a changed disk the replica has yet to start. Raises InputError
     where a replica cannot begin so.
     """
     identity = host.identity
     text = scenario.replicas.initial.get(str(identity.id))
+    on = given_disks.disk_of(scenario, identity)
     if identity.id in scenario.replicas.stopped:
-        disk = Disk(directory=identity.key.directory)
+        disk = on or Disk(directory=identity.key.directory)
         if text is not None:
             given = _given(scenario, identity, text)
             disk = Disk(given.quorum_state, given.log, given.log.end_offset, identity.key.directory)
@@ -42,7 +43,7 @@ def begin(scenario: KRaftScenario, host: Host) -> Outcome:
     if identity.id in (*scenario.replicas.newer_disk, *scenario.replicas.zero_directory):
         return Outcome("not started", Node(None, _unknown_disk(scenario, identity, text)))
     if text is None:
-        node = Node(None, Disk(directory=identity.key.directory))
+        node = Node(None, on or Disk(directory=identity.key.directory))
         taken = None if scenario.replicas.initial_leader is None else scenario.replicas.fresh
         if (taken is None or identity.id in taken) and host.crash_matters(node):
             return Outcome("not started", node)
@@ -51,7 +52,7 @@ def begin(scenario: KRaftScenario, host: Host) -> Outcome:
         armed = host.protocol if host.wiring.arms_timers else None
         outcome = first_poll(host, given_node(scenario, identity, text, armed)).outcome
     begun = cast(Node, outcome.local)
-    if begun.died is not None:
+    if begun.died is not None and on is None:
         raise scenario.error(f"replica {identity.id} cannot be in the state that is given: {begun.end}")
     if begun.replica is not None and begun.replica.epoch > scenario.bounds.max_epoch:
         raise scenario.error(
@@ -106,6 +107,8 @@ def history_before(scenario: KRaftScenario, identities: list[Replica]) -> Histor
     Raises InputError where they contradict each other.
     """
     history = History(origin=identities_of.origin_of(scenario))
+    if scenario.replicas.disks:
+        return given_disks.history_before(scenario, identities)[0]
     for identity in identities:
         text = scenario.replicas.initial.get(str(identity.id))
         if text is None:
@@ -130,7 +133,7 @@ def history_before(scenario: KRaftScenario, identities: list[Replica]) -> Histor
 
 
 def after_first_polls(
-    scenario: KRaftScenario, history: History, begun: list[Outcome]
+    scenario: KRaftScenario, identities: list[Replica], history: History, begun: list[Outcome]
 ) -> tuple[History, frozenset[str], frozenset[str]]:
     """The history after the first steps of the replicas, with their goals and violations.
 
@@ -141,7 +144,7 @@ def after_first_polls(
     that leads there, except those of ``fresh`` replicas, which reach no goal.
     """
     goals: set[str] = set()
-    violations: set[str] = set()
+    violations = given_disks.broken(scenario, identities)
     led, fresh = scenario.replicas.initial_leader is not None, scenario.replicas.fresh
     for replica, outcome in zip(scenario.replicas.everybody, begun, strict=True):
         starts = isinstance(outcome.action, Action) and outcome.action.kind == "start"
@@ -162,7 +165,7 @@ def _begins_as_formatted(scenario: KRaftScenario, replica: int, node: Node) -> b
     """Whether a replica has begun with the key and the voters that the scenario gives it (P-7)."""
     if node.replica is None:
         return True
-    wanted = identities_of.key_of(scenario, replica), identities_of.formatted_for(scenario, replica)
+    wanted = given_disks.formatted(scenario, replica)
     return (node.replica.key, membership.own_origin(node.replica)) == wanted
 
 

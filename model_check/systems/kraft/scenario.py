@@ -102,6 +102,7 @@ class Replicas(Table):
     observers: Annotated[ReplicaIds, Field(max_length=4)] = ()
     views: ByReplica[Annotated[ReplicaIds, Field(min_length=1, max_length=7)]] = Field(default={})
     initial: ByReplica[str] = Field(default={})
+    disks: ByReplica[str] = Field(default={})
     stopped: ReplicaIds = ()
     dynamic: bool = False
     upgradable: bool = False

@@ -1,0 +1,104 @@
+"""``kraftcheck plan``: the shortest safe order of operations that leads a quorum to other voters."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kraftcheck.support.arguments import add_json, thread_count
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.outputs import print_output
+from kraftcheck.support.streams import status
+from kraftcheck.support.terminal import console
+
+if TYPE_CHECKING:
+    from kraftcheck.evidence.planning.situation import Situation
+
+_FAULTS = {"none": (), "crash": ("crash",), "crash,power-loss": ("crash", "power-loss")}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    parser.add_argument(
+        "situation",
+        nargs="?",
+        help="the quorum now: 'voters=1,2,3 observers=4 leader=1 down=3 lost=3' (lost: the disk, too)",
+    )
+    parser.add_argument(
+        "--goal", required=True, metavar="VOTERS", help="the voters in the end: 'voters=1,2,4'"
+    )
+    parser.add_argument(
+        "--from",
+        dest="disks",
+        nargs="+",
+        type=Path,
+        metavar="DIR",
+        help="take the quorum from the disks of its nodes, which are taken to run",
+    )
+    parser.add_argument(
+        "--status",
+        type=Path,
+        metavar="FILE",
+        help="take it from the output of kafka-metadata-quorum.sh describe, --status and --replication",
+    )
+    parser.add_argument("--down", default="", metavar="IDS", help="with --from or --status: these do not run")
+    parser.add_argument("--lost", default="", metavar="IDS", help="with them: the disks of these are lost")
+    parser.add_argument(
+        "--faults",
+        choices=_FAULTS,
+        default="crash",
+        help="what happens while a step is carried out, next to late and lost messages (default: crash)",
+    )
+    parser.add_argument("--protocol", metavar="PRESET", help="for example kafka-4.0 (default: kafka, 4.3.1)")
+    parser.add_argument(
+        "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
+    )
+    add_json(parser)
+    parser.epilog = "Exit status: 0 a plan was found, 1 there is none, 2 bad input, 3 a limit was reached."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look for a plan and print it; 1: there is none. Raises InputError."""
+    from kraftcheck.evidence.planning import report
+    from kraftcheck.evidence.planning.judging import Judge
+    from kraftcheck.evidence.planning.search import plan
+    from kraftcheck.evidence.planning.situation import parse_goal
+    from kraftcheck.systems.other_protocol import replica_preset
+
+    goal, faults = parse_goal(arguments.goal), _FAULTS[arguments.faults]
+    start, preset = _situation(arguments), replica_preset(arguments.protocol)
+    judge = Judge(preset, faults, arguments.threads)
+    with status(quiet=arguments.json) as tell:
+        found = plan(start, goal, judge, tell)
+    if arguments.json:
+        print_output("plan", report.as_json(found, preset, faults), indent=2)
+    else:
+        report.print_plan(console(), found, start, goal, preset, faults)
+    if found.steps is None:
+        return EXIT_DIFFERS
+    return EXIT_EXPECTED if all(each.complete for each in found.steps) else EXIT_UNDETERMINED
+
+
+def _situation(arguments: argparse.Namespace) -> Situation:
+    """The situation, of exactly one of its sources."""
+    from kraftcheck.evidence.disks.disk import find_disks, read_disk
+    from kraftcheck.evidence.disks.quorum import Quorum
+    from kraftcheck.evidence.disks.reported import read_described
+    from kraftcheck.evidence.planning.observed import of_description, of_disks
+    from kraftcheck.evidence.planning.situation import parse_ids, parse_situation
+
+    sources = [arguments.situation, arguments.disks, arguments.status]
+    if sum(each is not None for each in sources) != 1:
+        raise InputError("give the situation in words, or --from, or --status; one of them.")
+    if arguments.situation is not None:
+        if arguments.down or arguments.lost:
+            raise InputError("--down, --lost: say it in the situation: 'voters=1,2,3 down=3'.")
+        return parse_situation(arguments.situation)
+    down = parse_ids(arguments.down, "--down") if arguments.down else frozenset()
+    lost = parse_ids(arguments.lost, "--lost") if arguments.lost else frozenset()
+    if arguments.status is not None:
+        return of_description(read_described(arguments.status), down, lost)
+    return of_disks(Quorum(tuple(map(read_disk, find_disks(arguments.disks)))), down, lost)

@@ -1,0 +1,150 @@
+"""Whether a step is safe: the checker explores the operation with faults, and what can be lost after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kraftcheck.checking import findings
+from kraftcheck.checking.run import CheckResult, check
+from kraftcheck.engine.system import Limits
+from kraftcheck.evidence.planning.situation import Operation, Situation
+from kraftcheck.systems.scenario import Scenario, from_data
+
+FAULTS: Final = ("crash", "power-loss")
+#: Exits of a process that findings show; it starts again, and the step goes on.
+_EXITS: Final = (
+    "observer-without-voter-set",
+    "restart-under-removed-leader",
+    "removed-voter-acknowledges",
+    "resigned-leader-unknown",
+)
+_LIMITS: Final = Limits(max_states=2_000_000, max_seconds=8)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """``refusal``: why a step is unsafe or does not work, empty where it is safe; ``scenario``: the one that
+    shows it; ``complete``: whether all states within the bounds were explored.
+    """
+
+    refusal: str = ""
+    scenario: Scenario | None = None
+    complete: bool = True
+
+
+@dataclass
+class Judge:
+    """Judges the steps of one search, and remembers what it has explored.
+
+    ``preset``: the release; ``faults``: of ``FAULTS``; ``states``: how many were explored.
+    """
+
+    preset: str
+    faults: tuple[str, ...]
+    threads: int
+    states: int = 0
+    _known: dict[str, CheckResult] = field(default_factory=dict)
+
+    def survives(self, situation: Situation, without: int | None = None) -> bool:
+        """Whether the voters that run can elect a leader that commits, also if one of them stays down. Their
+        logs are equally long, so that elections of one of them show it.
+        """
+        stopped = {each.id for each in situation.voters - situation.running}
+        stopped |= set() if without is None else {without}
+        voters = sorted(each.id for each in situation.voters)
+        if not set(voters) - stopped:
+            return False
+        data = self._data("survives", voters, sorted(stopped))
+        first = min(set(voters) - stopped)
+        data["environment"] |= {"timers": [], "timers-at": {str(first): ["election", "fetch"]}}
+        data["bounds"] = {"max-epoch": 1}
+        data["check"] |= {"goals": ["GoalLeaderElected", "GoalRecordCommitted"]}
+        data["network"] |= {"capacity": 8, "forgotten": "lost", "idle-answers": "left-out"}
+        result = self._explored(data)
+        return not result.exploration.missing_goals
+
+    def fragile(self, situation: Situation) -> list[int]:
+        """The running voters after whose loss no leader can be elected."""
+        return [id for id in situation.running_voters if not self.survives(situation, id)]
+
+    def step(self, before: Situation, operation: Operation) -> Judged:
+        """Whether ``operation`` works in ``before`` and violates no property, whatever faults there are."""
+        if operation.verb not in ("add", "remove"):
+            return Judged()
+        judged = self._change(before, operation)
+        leads = operation.verb == "remove" and operation.member.id == before.leader
+        if not judged.refusal and leads and len(before.voters) == 2 and "crash" in self.faults:
+            return self._leaves_a_leader(before, operation)
+        return judged
+
+    def _change(self, before: Situation, operation: Operation) -> Judged:
+        voters = sorted(each.id for each in before.voters)
+        stopped = sorted(each.id for each in before.voters - before.running)
+        data = self._data(f"{operation.verb}-{operation.member.id}", voters, stopped)
+        id, verb = operation.member.id, operation.verb
+        data["replicas"]["initial-leader"] = before.leader
+        if verb == "add":
+            data["replicas"] |= {"joining": [id], "fresh": [id]}
+        data["admin"] = {"steps": [f"{verb} {id}"]}
+        data["environment"] |= {"timers": [], "discovery": True}
+        data["budgets"] = {"admin": 1} | ({"crashes": 1} if "crash" in self.faults else {})
+        data["bounds"] = {"max-epoch": 1}
+        goal = "GoalVoterAdded" if verb == "add" else "GoalVoterRemoved"
+        data["check"] |= {"goals": [goal], "ignore-fatal": list(_EXITS)}
+        result = self._explored(data)
+        if result.exploration.violations:
+            return Judged(_violated(result), result.scenario)
+        if result.exploration.missing_goals and result.limit is None:
+            return Judged("it cannot be committed", result.scenario)
+        return Judged(complete=result.limit is None)
+
+    def _leaves_a_leader(self, before: Situation, operation: Operation) -> Judged:
+        """Whether a leader can always be elected again when the leader of two removes itself."""
+        data = self._data("leader-leaves", sorted(each.id for each in before.voters), [])
+        leader = before.leader
+        data["replicas"]["initial-leader"] = leader
+        data["network"] |= {"capacity": 12, "loss": "never", "forgotten": "lost"}
+        data["admin"] = {"steps": [f"remove {leader}"], "at": [leader]}
+        data["environment"] |= {"discovery": True, "boundaries": False, "crashes-at": [leader]}
+        data["budgets"] = {"admin": 1, "crashes": 1}
+        data["bounds"] = {"max-epoch": 2}
+        data["check"] = {
+            "ignore-fatal": list(_EXITS),
+            "eventually": [{"property": "LeaderEventuallyElected", "goal": "a-leader"}],
+        }
+        result = self._explored(data)
+        if any(each.violated for each in result.judged):
+            return Judged(_violated(result), result.scenario)
+        return Judged(complete=result.limit is None)
+
+    def _data(self, name: str, voters: list[int], stopped: Iterable[int]) -> dict[str, Any]:
+        """The tables that all these scenarios share."""
+        replicas: dict[str, Any] = {"voters": voters, "dynamic": True, "stopped": list(stopped)}
+        return {
+            "name": name,
+            "about": "A step of a plan.",
+            "protocol": {"preset": self.preset},
+            "replicas": replicas,
+            "network": {"capacity": 4},
+            "environment": {"write-back": True, "power-loss": "power-loss" in self.faults},
+            "check": {"without": ["CheckQuorumNeedsMajority"]},
+            "expect": {"verdict": "holds"},
+        }
+
+    def _explored(self, data: dict[str, Any]) -> CheckResult:
+        scenario = from_data(data, data["name"])
+        key = scenario.model_dump_json()
+        if key not in self._known:
+            self._known[key] = check(scenario, threads=self.threads, limits=_LIMITS)
+            self.states += self._known[key].exploration.distinct
+        return self._known[key]
+
+
+def _violated(result: CheckResult) -> str:
+    """What can go wrong, with the finding that it looks like."""
+    names = ", ".join(result.violated)
+    known = [findings.recognised(trace) for trace in result.traces(seek=False)]
+    pages = dict.fromkeys(each.place for each in known if each is not None)
+    return f"{names} can be violated" + (f" ({', '.join(pages)})" if pages else "")

@@ -1,0 +1,127 @@
+"""A plan in words and for programs, each operation with the command that performs it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kraftcheck.evidence.planning.search import Plan
+from kraftcheck.evidence.planning.situation import Operation, Situation
+from kraftcheck.support.terminal import Console, entry, heading, say
+
+_COLUMN: Final = 10
+_QUORUM: Final = "kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT"
+
+
+def commands(operation: Operation) -> list[str]:
+    """The commands of Kafka that perform ``operation``, for node N with its file N.properties."""
+    id = operation.member.id
+    start = f"kafka-server-start.sh -daemon {id}.properties"
+    return {
+        "add": [
+            f"{_QUORUM} describe --replication   # until the Lag of {id} is 0",
+            f"{_QUORUM} --command-config {id}.properties add-controller",
+        ],
+        "remove": [
+            f"{_QUORUM} describe --replication   # the DirectoryId of {id}",
+            f"{_QUORUM} remove-controller --controller-id {id} --controller-directory-id DIRECTORY",
+        ],
+        "start": [start],
+        "format": [
+            f"kafka-storage.sh format --cluster-id CLUSTER --config {id}.properties --no-initial-controllers",
+            start,
+        ],
+        "restart": [
+            f"kafka-server-stop.sh   # on node {id}",
+            start,
+            f"{_QUORUM} describe --status   # until another node is LeaderId",
+        ],
+    }[operation.verb]
+
+
+def print_plan(
+    out: Console, plan: Plan, start: Situation, goal: frozenset[int], preset: str, faults: tuple[str, ...]
+) -> None:
+    """Print the steps, what is not done and why, and the faults under which that holds."""
+    heading(out, f"From voters {_named(start)} to {', '.join(map(str, sorted(goal)))}; protocol {preset}")
+    for text in _beginning(start, plan):
+        entry(out, "now", text, column=_COLUMN)
+    if not plan.has_leader:
+        text = "no leader can be elected: a majority of the voters does not run"
+        entry(out, "now", text, "red", column=_COLUMN)
+    steps = plan.steps or ()
+    for number, step in enumerate(steps, 1):
+        entry(out, f"{number}.", str(step.operation), "bold", column=_COLUMN)
+        for command in commands(step.operation):
+            out.print(f"{'':{_COLUMN}}{command}")
+        if step.fragile:
+            lost = " or ".join(map(str, step.fragile))
+            since = "until the next step" if number < len(steps) else "from here on"
+            entry(out, "", f"{since}: if {lost} is lost, no leader can be elected", column=_COLUMN)
+        if not step.complete:
+            entry(out, "", "a limit was reached before all states of this step were explored", column=_COLUMN)
+    for each in dict.fromkeys((each.operation, each.why) for each in plan.refused):
+        entry(out, "not", f"{each[0]}: {each[1]}", "yellow", column=_COLUMN)
+    if plan.steps is None:
+        entry(out, "no plan", _why_none(plan), "red", column=_COLUMN)
+    elif not plan.steps:
+        entry(out, "nothing", "these are the voters, and all of them run", column=_COLUMN)
+    out.print()
+    stated = "one crash between any two effects of a step" if "crash" in faults else "no crash"
+    stated += ", with loss of power" if "power-loss" in faults else ""
+    kept = "; the loss of any one voter is survived after every step" if plan.tolerates else ""
+    say(out, f"Each step was explored with late and lost messages and {stated}{kept}.", hang=2)
+
+
+def _why_none(plan: Plan) -> str:
+    if plan.has_leader:
+        return "no order of operations leads there safely; the lines above say what is wrong with each"
+    return (
+        "Kafka changes voters only by a record that a majority of them commits. Start one that is down, or "
+        "restore its disk. If a majority of the disks is lost, no operation brings the quorum back: what "
+        "only these disks had is lost, and a new cluster has to be formatted"
+    )
+
+
+def _named(situation: Situation) -> str:
+    return ", ".join(str(each.id) for each in sorted(situation.voters))
+
+
+def _beginning(start: Situation, plan: Plan) -> list[str]:
+    """What does not run, and who leads."""
+    found = [f"{start.leader} leads"] if plan.has_leader else []
+    observers = sorted(each.id for each in start.running if each.id not in {one.id for one in start.voters})
+    found += [f"{id} is an observer" for id in observers]
+    found += [f"{each.id} is down" for each in sorted(start.down)]
+    return found + [f"the disk of {id} is lost" for id in sorted(start.empty)]
+
+
+def as_json(plan: Plan, preset: str, faults: tuple[str, ...]) -> dict[str, Any]:
+    """The machine-readable form."""
+    steps = plan.steps or ()
+    return {
+        "found": plan.steps is not None,
+        "protocol": preset,
+        "faults": list(faults),
+        "has_leader": plan.has_leader,
+        "survives_loss_of_one": plan.tolerates,
+        "steps": [
+            {
+                "operation": each.operation.verb,
+                "node": each.operation.member.id,
+                "text": str(each.operation),
+                "commands": commands(each.operation),
+                "fragile": list(each.fragile),
+                "complete": each.complete,
+            }
+            for each in steps
+        ],
+        "refused": [
+            {
+                "after": each.after,
+                "operation": each.operation.verb,
+                "node": each.operation.member.id,
+                "why": each.why,
+            }
+            for each in plan.refused
+        ],
+    }

@@ -1,0 +1,145 @@
+"""``kraftcheck plan``: the known procedures are found, and the known traps refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from kraftcheck.cli.main import main
+from kraftcheck.evidence.disks.disk import read_disk
+from kraftcheck.evidence.disks.quorum import Quorum
+from kraftcheck.evidence.planning.judging import Judge
+from kraftcheck.evidence.planning.observed import of_disks
+from kraftcheck.evidence.planning.search import Plan, plan
+from kraftcheck.evidence.planning.situation import Member, parse_goal, parse_situation
+from kraftcheck.support.errors import InputError
+from kraftcheck.support.outputs import schema
+from tests.laboratory.disks.written import Disk, write_disk
+
+STATUS = """\
+LeaderId:               1
+LeaderEpoch:            5
+HighWatermark:          40
+CurrentVoters:          [{"id": 1, "directoryId": null}, {"id": 2, "directoryId": null}]
+CurrentObservers:       []
+"""
+
+
+def found(situation: str, goal: str, faults: tuple[str, ...] = ("crash",)) -> Plan:
+    judge = Judge("kafka", faults, 1)
+    return plan(parse_situation(situation), parse_goal(f"voters={goal}"), judge, lambda text: None)
+
+
+def steps(found: Plan) -> list[str]:
+    assert found.steps is not None
+    return [f"{each.operation.verb} {each.operation.member.id}" for each in found.steps]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("situation", "goal", "expected"),
+    [
+        # KIP-853, node failure recovery: the new node first, if the disks last that long.
+        ("voters=1,2,3 observers=4 leader=1 lost=3", "1,2,4", ["add 4", "remove 3"]),
+        ("voters=1,2,3 observers=4 leader=1", "1,2,4", ["add 4", "remove 3"]),
+        # KIP-853, disk failure recovery: an id is once in a voter set.
+        ("voters=1,2,3 leader=1 lost=3", "1,2,3", ["format 3", "remove 3", "add 3"]),
+        ("voters=1 leader=1", "1,2,3", ["format 2", "format 3", "add 2", "add 3"]),
+        ("voters=1,2,3 leader=1", "1", ["remove 2", "remove 3"]),
+        ("voters=1,2,3 leader=1", "2,3", ["remove 1"]),
+        ("voters=1,2,3 down=2,3", "1,2,3", ["start 2", "start 3"]),
+        ("voters=1,2,3 leader=1", "1,2,3", []),
+    ],
+)
+def test_known_procedures(situation: str, goal: str, expected: list[str]) -> None:
+    assert steps(found(situation, goal)) == expected
+
+
+@pytest.mark.slow
+def test_a_voter_that_runs_is_not_removed_before_another_is_added() -> None:
+    result = found("voters=1,2,3 observers=4 leader=1", "1,2,4")
+    assert result.tolerates and [each.fragile for each in result.steps or ()] == [(), ()]
+    (refused,) = result.refused
+    assert (refused.after, refused.operation.verb, refused.operation.member) == (0, "remove", Member(3))
+    assert refused.why == "if 1 or 2 is lost afterwards, no leader can be elected"
+
+
+@pytest.mark.slow
+def test_the_leader_of_two_does_not_remove_itself() -> None:
+    result = found("voters=1,2 leader=1", "2")
+    assert steps(result) == ["restart 1", "remove 1"]
+    assert "leader-of-two-removes-itself" in result.refused[0].why and result.refused[0].scenario is not None
+    assert steps(found("voters=1,2 leader=1", "2", ())) == ["remove 1"]
+
+
+@pytest.mark.slow
+def test_a_single_voter_that_may_lose_power_is_refused() -> None:
+    result = found("voters=1,2 leader=1", "1", ("crash", "power-loss"))
+    assert result.steps is None
+    assert "single-voter-power-loss" in result.refused[0].why
+
+
+def test_without_a_majority_nothing_changes_the_voters() -> None:
+    result = found("voters=1,2,3 lost=2,3", "1,2,3")
+    assert result.steps is None and not result.has_leader
+    assert {each.why for each in result.refused} == {
+        "no leader can be elected, and without one voters do not change"
+    }
+
+
+def test_the_command_shows_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "voters=1,2,3 down=3", "--goal", "voters=1,2,3"]) == 0
+    text = capsys.readouterr().out
+    assert "1.      start 3" in text and "kafka-server-start.sh -daemon 3.properties" in text
+    assert "the loss of any one voter" not in text
+
+
+def test_a_reported_quorum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "status").write_text(STATUS)
+    words = ["plan", "--status", str(tmp_path / "status"), "--down", "2", "--goal", "voters=1,2", "--json"]
+    assert main(words) == 0
+    data = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema("plan")).validate(data)
+    assert [(each["operation"], each["node"]) for each in data["steps"]] == [("start", 2)]
+    assert data["found"] and not data["has_leader"]
+
+
+def test_disks_of_a_quorum(tmp_path: Path) -> None:
+    disks = [Disk(1), Disk(2), Disk(3, directories=1, log=(), snapshots={}, state=None)]
+    quorum = Quorum(tuple(read_disk(write_disk(tmp_path, each)) for each in disks))
+    found = of_disks(quorum, frozenset({2}), frozenset())
+    assert found.voters == {Member(1), Member(2), Member(3)}
+    assert found.running == {Member(1), Member(3, 2)} and found.down == {Member(2)}
+
+
+@pytest.mark.parametrize(
+    ("situation", "says"),
+    [
+        ("", "it needs 1 to 5 voters"),
+        ("voters=1 lead=1", "found 'lead=1'"),
+        ("voters=1,x", "voters: expected ids from 0 to 99"),
+        ("voters=1,2 down=3", "3 is neither a voter nor an observer"),
+        ("voters=1,2 leader=1 down=1", "leader is one voter that runs"),
+    ],
+)
+def test_bad_situations_are_refused(situation: str, says: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_situation(situation)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("plan voters=1 --goal 1,2", "--goal: expected voters"),
+        ("plan --goal voters=1", "give the situation in words"),
+        ("plan voters=1 --goal voters=1 --protocol kafka-9", "--protocol"),
+        ("plan voters=1 --down 1 --goal voters=1", "say it in the situation"),
+    ],
+)
+def test_bad_arguments_are_refused(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 2
+    assert says in capsys.readouterr().err
