@@ -70,6 +70,12 @@ def print_plan(
     stated += ", with loss of power" if "power-loss" in faults else ""
     kept = "; the loss of any one voter is survived after every step" if plan.tolerates else ""
     say(out, f"Each step was explored with late and lost messages and {stated}{kept}.", hang=2)
+    if plan.steps:
+        say(
+            out,
+            "Not explored: elections during a step, and steps that overlap; wait for each to be done.",
+            hang=2,
+        )
 
 
 def _why_none(plan: Plan) -> str:
