@@ -129,9 +129,9 @@ def test_a_damaged_session_is_refused(record: Record, change: Callable[..., Any]
     [
         (b"", "is empty"),
         (b"neither gzip nor a session", "is no gzip file; give a recorded session"),
-        (gzip.compress(b"no session\n"), "is not a recorded session"),
-        (gzip.compress(b"no session\n")[:12], "damaged or cut off"),
-        (gzip.compress(b"\xff\n"), "UTF-8"),
+        (gzip.compress(b"no session\n", mtime=0), "is not a recorded session"),
+        (gzip.compress(b"no session\n", mtime=0)[:12], "damaged or cut off"),
+        (gzip.compress(b"\xff\n", mtime=0), "UTF-8"),
     ],
 )
 def test_a_file_that_is_no_session_is_refused(tmp_path: Path, content: bytes, words: str) -> None:

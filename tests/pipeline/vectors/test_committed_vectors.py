@@ -26,7 +26,7 @@ SET = Path(__file__).parents[2] / "vectors"
 CONSUMERS = SET / "consumer"
 #: Of a Fetch request: its version has no high watermark.
 NO_HIGH_WATERMARK = 2**63 - 1
-MEGABYTES = 2.7
+MEGABYTES = 2.8
 
 
 def members() -> Iterator[tuple[str, dict[str, Any]]]:
