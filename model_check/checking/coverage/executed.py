@@ -167,7 +167,8 @@ def is_of(module: str, packages: Sequence[str]) -> bool:
 
 
 def prepare(packages: Sequence[str]) -> None:
-    """Make the marked code of the imported modules of ``packages``, so that forked processes share it."""
+    """Import the modules of ``packages`` and make their marked code, so that forked processes share it."""
+    _import(tuple(packages))
     functions(packages)
     for module in _modules(packages):
         _marked(module)
@@ -197,9 +198,15 @@ def _import(packages: tuple[str, ...]) -> None:
 def _found(modules: frozenset[tuple[str, int]]) -> tuple[FunctionType, ...]:
     """All functions of ``modules``, each a name and an identity."""
     namespaces = {id(vars(sys.modules[name])) for name, _ in modules}
+    # In a forked process: what is frozen is not among the objects.
+    frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    objects = gc.get_objects()
+    if frozen:
+        gc.freeze()
     return tuple(
         each
-        for each in gc.get_objects()
+        for each in objects
         # The standard library's functions for classes of values are in no source.
         if isinstance(each, FunctionType)
         and id(each.__globals__) in namespaces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 import sys
@@ -83,6 +84,18 @@ def test_all_modules_are_recorded() -> None:
     names = {name for name in modules() if name.startswith("kraftcheck.reference")}
     with recording() as ran:
         assert names == set(ran._places)
+
+
+def test_functions_are_found_in_a_forked_process() -> None:
+    """In which all that was there is frozen: no search for garbage passes over it."""
+    found = executed.functions()
+    executed._found.cache_clear()
+    gc.freeze()
+    try:
+        assert {id(each) for each in executed.functions()} == {id(each) for each in found}
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.slow
