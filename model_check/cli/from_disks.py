@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     other = [name for name in _OF_SCENARIOS if getattr(arguments, name) not in (None, False, [])]
     if other:
-        raise InputError(f"{OPTION}: goes without {other[0].replace('_', '-')}, which is about scenarios.")
+        what = "names of scenarios" if other[0] == "scenarios" else f"--{other[0].replace('_', '-')}"
+        raise InputError(f"{OPTION}: disks take the place of scenarios; leave {what} out.")
     require_folder_can_be_written(arguments.output, "--output")
     limits = Limits(
         max_states=arguments.max_states or _MAX_STATES,

@@ -156,7 +156,7 @@ def test_two_copies_of_a_node_are_refused(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("check --from DIR --coverage", "--from: goes without coverage"),
+        ("check --from DIR --coverage", "leave --coverage out"),
         ("check two-voters -o DIR", "--output: goes with --from"),
         ("check --from NOWHERE", "is no folder"),
     ],
