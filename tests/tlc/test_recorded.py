@@ -1,4 +1,4 @@
-"""Recorded answers of TLC: when they count, what else is told, and that those of ``tla/`` are up to date."""
+"""Recorded answers of TLC: when they count, what happens otherwise, and that they are up to date."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_what_tlc_answers_is_what_is_recorded(
 
 
 @pytest.mark.slow
-def test_a_difference_from_a_recorded_answer_is_told_by_tlc(
+def test_a_difference_from_a_recorded_answer_makes_tlc_run(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """TLC runs after all, and here says the same as the checker."""

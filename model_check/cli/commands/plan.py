@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from kraftcheck.support.arguments import add_json, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
+from kraftcheck.support.files import require_folder_can_be_written, write_atomically
 from kraftcheck.support.outputs import print_output
 from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import console
 
 if TYPE_CHECKING:
+    from kraftcheck.evidence.planning.search import Plan
     from kraftcheck.evidence.planning.situation import Situation
+    from kraftcheck.systems.scenario import Scenario
 
 _FAULTS = {"none": (), "crash": ("crash",), "crash,power-loss": ("crash", "power-loss")}
 
@@ -50,11 +53,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--faults",
         choices=_FAULTS,
         default="crash",
-        help="what happens while a step is carried out, next to late and lost messages (default: crash)",
+        metavar="FAULTS",
+        help="what happens while a step is carried out, together with late and lost messages: none, crash, "
+        "or crash,power-loss (default: crash)",
     )
     parser.add_argument("--protocol", metavar="PRESET", help="for example kafka-4.0 (default: kafka, 4.3.1)")
     parser.add_argument(
         "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="write there the scenarios that refuse an operation; 'kraftcheck check FILE --traces DIR' shows "
+        "the counterexample",
     )
     add_json(parser)
     parser.epilog = "Exit status: 0 a plan was found, 1 there is none, 2 bad input, 3 a limit was reached."
@@ -70,16 +83,40 @@ def run(arguments: argparse.Namespace) -> int:
 
     goal, faults = parse_goal(arguments.goal), _FAULTS[arguments.faults]
     start, preset = _situation(arguments), replica_preset(arguments.protocol)
+    require_folder_can_be_written(arguments.output, "--output")
     judge = Judge(preset, faults, arguments.threads)
     with status(quiet=arguments.json) as tell:
         found = plan(start, goal, judge, tell)
+    saved = _save(found, arguments.output)
     if arguments.json:
         print_output("plan", report.as_json(found, preset, faults), indent=2)
     else:
         report.print_plan(console(), found, start, goal, preset, faults)
+        for path in saved:
+            print(f"{path}: written")
     if found.steps is None:
         return EXIT_DIFFERS
     return EXIT_EXPECTED if all(each.complete for each in found.steps) else EXIT_UNDETERMINED
+
+
+def _save(found: Plan, folder: Path | None) -> list[Path]:
+    """Write the scenarios that refuse operations; their files."""
+    from kraftcheck.support.toml_form import toml_text
+
+    if folder is None:
+        return []
+    scenarios: list[Scenario] = []
+    for each in found.refused:
+        if each.scenario is not None and each.scenario not in scenarios:
+            scenarios.append(each.scenario)
+    files = []
+    for number, scenario in enumerate(scenarios, 1):
+        # One operation may be refused in several situations.
+        named = scenario.model_copy(update={"name": f"refused-{number}-{scenario.name}"})
+        files.append(folder / f"{named.name}.toml")
+        text = toml_text(named.model_dump(by_alias=True, exclude_defaults=True))
+        write_atomically(files[-1], text, create_folder=True)
+    return files
 
 
 def _situation(arguments: argparse.Namespace) -> Situation:

@@ -10,7 +10,7 @@ from kraftcheck.checking import findings
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.system import Limits
 from kraftcheck.evidence.planning.situation import Operation, Situation
-from kraftcheck.systems.scenario import Scenario, from_data
+from kraftcheck.systems.scenario import Expected, Scenario, from_data
 
 FAULTS: Final = ("crash", "power-loss")
 #: Exits of a process that findings show; it starts again, and the step goes on.
@@ -95,7 +95,7 @@ class Judge:
         data["check"] |= {"goals": [goal], "ignore-fatal": list(_EXITS)}
         result = self._explored(data)
         if result.exploration.violations:
-            return Judged(_violated(result), result.scenario)
+            return Judged(_violated(result), _expecting(result))
         if result.exploration.missing_goals and result.limit is None:
             return Judged("it cannot be committed", result.scenario)
         return Judged(complete=result.limit is None)
@@ -116,7 +116,7 @@ class Judge:
         }
         result = self._explored(data)
         if any(each.violated for each in result.judged):
-            return Judged(_violated(result), result.scenario)
+            return Judged(_violated(result), _expecting(result))
         return Judged(complete=result.limit is None)
 
     def _data(self, name: str, voters: list[int], stopped: Iterable[int]) -> dict[str, Any]:
@@ -140,6 +140,12 @@ class Judge:
             self._known[key] = check(scenario, threads=self.threads, limits=_LIMITS)
             self.states += self._known[key].exploration.distinct
         return self._known[key]
+
+
+def _expecting(result: CheckResult) -> Scenario:
+    """The scenario of ``result``, which predicts what was found."""
+    expect = Expected(verdict="violated", violates=result.violated)
+    return result.scenario.model_copy(update={"expect": expect})
 
 
 def _violated(result: CheckResult) -> str:

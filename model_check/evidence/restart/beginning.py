@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
@@ -63,7 +63,6 @@ class Beginning:
     quorum: Quorum
     marks: tuple[int, ...] = ()
     preset: str = "kafka"
-    left_out: list[str] = field(default_factory=list)
 
     @cached_property
     def sets(self) -> tuple[tuple[VoterKey, ...], ...]:
@@ -83,28 +82,38 @@ class Beginning:
         found: dict[int, StoredDisk] = {}
         for disk in self.quorum.disks:
             if disk.key is None:
-                self.left_out.append(f"{disk.label}: it has no identity, and cannot start")
-            elif disk.key.id in found:
-                first = found[disk.key.id]
+                continue
+            first = found.setdefault(disk.key.id, disk)
+            if first is not disk:
                 raise InputError(
                     f"{disk.folder}: is a second disk of node {disk.key.id}, after {first.folder}; "
                     "give one of them."
                 )
-            else:
-                found[disk.key.id] = disk
         if len(self.quorum.clusters) > 1:
             raise InputError(
                 f"the disks are of several clusters: {', '.join(sorted(self.quorum.clusters))}; give "
                 "those of one."
             )
-        known = {key.id for keys in (*self.sets, self.static_voters) for key in keys}
-        for id in [*found]:
-            if id not in known:
-                self.left_out.append(f"node {id}: no voter set names it, so that it decides nothing")
-                del found[id]
+        found = {id: disk for id, disk in found.items() if id in self._once_voters}
         if not found:
             raise InputError("the disks name no voters; give the disk of a controller that has been a voter.")
         return found
+
+    @property
+    def left_out(self) -> list[str]:
+        """The disks of nodes that do not take part, and the reason."""
+        found = []
+        for disk in self.quorum.disks:
+            if disk.key is None:
+                found.append(f"{disk.label}: it has no identity, and cannot start")
+            elif disk.key.id not in self._once_voters:
+                found.append(f"node {disk.key.id}: no voter set names it, so that it decides nothing")
+        return found
+
+    @cached_property
+    def _once_voters(self) -> frozenset[int]:
+        """The ids that a voter set or the configuration names."""
+        return frozenset(key.id for keys in (*self.sets, self.static_voters) for key in keys)
 
     @cached_property
     def static_voters(self) -> tuple[VoterKey, ...]:

@@ -97,6 +97,16 @@ def test_the_command_shows_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert "the loss of any one voter" not in text
 
 
+@pytest.mark.slow
+def test_a_refusal_is_a_scenario_that_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "voters=1,2 leader=1", "--goal", "voters=1", "--faults", "crash,power-loss"]
+    assert main([*words, "-o", str(tmp_path)]) == 1
+    files = [str(each) for each in tmp_path.iterdir()]
+    out = capsys.readouterr().out
+    assert files and all(f"{each}: written" in out for each in files)
+    assert main(["check", *files]) == 0
+
+
 def test_a_reported_quorum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "status").write_text(STATUS)
     words = ["plan", "--status", str(tmp_path / "status"), "--down", "2", "--goal", "voters=1,2", "--json"]
