@@ -40,7 +40,8 @@ class Scene:
             for row in self.rows
             for node in row
         )
-        cut = "; ".join(" and ".join(sorted(pair)) + " are cut off from each other" for pair in self.cut)
+        pairs = sorted(" and ".join(sorted(pair)) for pair in self.cut)
+        cut = "; ".join(f"{pair} are cut off from each other" for pair in pairs)
         return ", ".join(nodes) + (f"; {cut}" if cut else "")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 
 from kraftcheck.site import architecture, names
 from kraftcheck.site.counterexamples import of_scenario, pinned, violated
 from kraftcheck.site.markdown import escaped, fence
 from kraftcheck.site.navigation import navigation
-from kraftcheck.site.picture import scene_of, svg
+from kraftcheck.site.picture import Scene, scene_of, svg
 from kraftcheck.site.written import page
 from kraftcheck.systems.scenario import find, parse, shipped
 
@@ -49,6 +51,9 @@ def test_a_picture_shows_who_takes_part_and_is_inert() -> None:
     drawing = svg(scene_of(find("zombie-leader")), "<b>")
     assert drawing.count('class="node voter') == 3 and drawing.count('class="cut"') == 2
     assert "voter 1 (leader, epoch 1)" in drawing and "<b>" not in drawing
+    # In the order of names, whatever the order of the set is in this process.
+    words = [f"{one} and {other} are cut off from each other" for one, other in combinations("1234", 2)]
+    assert str(Scene((), frozenset(map(frozenset, combinations("4321", 2))))) == "; " + "; ".join(words)
 
 
 @pytest.mark.slow
