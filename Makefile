@@ -15,6 +15,7 @@ NEW_ENOUGH := "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 WITH_SPARK := $(VENV)/.with-spark
+COMPILED := $(VENV)/.compiled
 RUN := $(VENV)/bin/python -m
 
 # Nothing outside this folder decides what the tests do.
@@ -47,21 +48,23 @@ SAY_IF_LEFT_OUT := command -v node >/dev/null || { \
   echo "NOT RUN: the pages in Chromium (they need chromium and chromium-driver). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc answers spark prepared beside tools compiled venv-package pages executed vectors lint format types recorded kafka session nightly bench clean
+.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc answers spark prepared beside tools venv-package pages executed vectors lint format types recorded kafka session nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests need
 
-check: fast scenarios ## the default suite: fast tests, and the CI scenarios whose result may have changed
+# Side by side, since either leaves a core idle at its beginning and its end.
+check: $(COMPILED) ## the default suite: fast tests, and the CI scenarios whose result may have changed
+	@$(BESIDE) --jobs=2 fast scenarios 3>&1
 
 test: prepared beside ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
 # What the rest needs; installing mostly waits for the network.
 prepared:
 	@$(BESIDE) --jobs=2 tools install
-	@$(BESIDE) --jobs=3 lint compiled $(WITH_SPARK)
+	@$(BESIDE) --jobs=3 lint $(COMPILED) $(WITH_SPARK)
 
 # The tests often wait for processes and browsers: beside them run two targets that keep one core busy each. The
 # last one keeps both cores busy by itself. Each prints what it says when it ends; only the tests say how far
@@ -81,7 +84,7 @@ bench: $(INSTALLED) ## measure the engine
 	$(KRAFTCHECK) bench
 
 fast: $(INSTALLED) ## the fast tests alone
-	$(SEEDED) -m "not slow and not nightly and not spark"
+	$(SEEDED) -m "not slow and not nightly and not spark" $(if $(SIDE_BY_SIDE),>&3 2>&1)
 	@$(SAY_IF_LEFT_OUT)
 
 pytest: $(INSTALLED) ## the fast and the slow tests
@@ -122,8 +125,9 @@ $(WITH_SPARK): $(INSTALLED)
 	@$(WITH_JAVA) $(INSTALL) 'kraftcheck[spark]' && touch $(WITH_SPARK)
 
 # The engine's machine code: otherwise each of the first processes compiles it.
-compiled: $(INSTALLED)
+$(COMPILED): $(INSTALLED) $(wildcard model_check/engine/*.py)
 	@$(VENV)/bin/python -c 'from kraftcheck.engine.prepared import prepare; prepare()'
+	@touch $(COMPILED)
 
 # Java for TLC and Spark, Node.js for a consumer of the vectors, Chromium for the pages. Where they cannot be
 # installed, the tests that need them are left out, and that is said.

@@ -61,7 +61,7 @@ from kraftcheck.systems.other_protocol import add_protocol, each_under
 from kraftcheck.systems.scenario import Scenario, find, shipped, shipped_files
 from kraftcheck.traces import files, mermaid
 
-#: The tag of scenarios that take longer than all others together. CI explores them.
+#: The tag of scenarios of more than five million states. CI explores them.
 LARGE = "large"
 #: So many scenarios are worth processes of their own, each of which takes a second to start.
 MANY = 8
