@@ -59,18 +59,18 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 check: $(COMPILED) ## the default suite: fast tests, and the CI scenarios whose result may have changed
 	@$(BESIDE) --jobs=2 fast scenarios 3>&1
 
-test: prepared beside ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
+# First all scenarios: `mutants` takes the results of those without a mutant from there.
+test: prepared everything beside ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
 # What the rest needs; installing mostly waits for the network.
 prepared:
 	@$(BESIDE) --jobs=2 tools install
 	@$(BESIDE) --jobs=3 lint $(COMPILED) $(WITH_SPARK)
 
-# The tests often wait for processes and browsers: beside them run two targets that keep one core busy each. The
-# last one keeps both cores busy by itself. Each prints what it says when it ends; only the tests say how far
-# they are, past --output-sync.
+# The tests often wait for processes and browsers: beside them run two targets that keep one core busy each. Each
+# prints what it says when it ends; only the tests say how far they are, past --output-sync.
 beside: $(INSTALLED) $(WITH_SPARK)
-	@$(BESIDE) --jobs=3 pytest mutants tlc types proofs spark everything 3>&1
+	@$(BESIDE) --jobs=3 pytest mutants tlc types proofs spark 3>&1
 
 nightly: $(WITH_SPARK) ## what takes minutes: all tests on new and more random examples, nightly scenarios
 	$(PYTEST) --hypothesis-profile=nightly
