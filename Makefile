@@ -48,7 +48,7 @@ SAY_IF_LEFT_OUT := command -v node >/dev/null || { \
   echo "NOT RUN: the pages in Chromium (they need chromium and chromium-driver). All else is." >&2; \
   echo "================================================================================" >&2; }
 
-.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc answers spark prepared beside tools venv-package pages executed vectors lint format types recorded kafka session nightly bench clean
+.PHONY: docs help install check test pytest fast slow scenarios everything proofs refinement mutants tlc answers spark prepared beside fetched tools venv-package pages executed vectors lint format types recorded kafka session nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -59,13 +59,16 @@ install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests 
 check: $(COMPILED) ## the default suite: fast tests, and the CI scenarios whose result may have changed
 	@$(BESIDE) --jobs=2 fast scenarios 3>&1
 
-# First all scenarios: `mutants` takes the results of those without a mutant from there.
-test: prepared everything beside ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
+test: prepared beside ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
-# What the rest needs; installing mostly waits for the network.
-prepared:
-	@$(BESIDE) --jobs=2 tools install
-	@$(BESIDE) --jobs=3 lint $(COMPILED) $(WITH_SPARK)
+# What the rest needs. Installing mostly waits for the network, so all scenarios are explored beside it; `mutants`
+# takes the results of those without a mutant from there.
+prepared: $(INSTALLED)
+	@$(BESIDE) --jobs=3 lint everything fetched
+
+# Spark is for those who have Java, perhaps since a moment ago.
+fetched: tools
+	@$(BESIDE) $(WITH_SPARK)
 
 # The tests often wait for processes and browsers: beside them run two targets that keep one core busy each. Each
 # prints what it says when it ends; only the tests say how far they are, past --output-sync.
