@@ -237,7 +237,7 @@ def test_a_trace_with_an_initial_leader_and_a_lost_disk_is_driven_from_the_first
 @pytest.mark.parametrize(
     ("protocol", "every", "max_states"),
     [
-        pytest.param(KAFKA, 2, 300, id="kafka"),
+        pytest.param(KAFKA, 3, 300, id="kafka"),
         pytest.param(KAFKA, 1, 10_000, id="kafka-all-scenarios", marks=pytest.mark.nightly),
         pytest.param(KIP996, 1, 10_000, id="kip996", marks=pytest.mark.nightly),
     ],

@@ -61,7 +61,7 @@ def test_the_kept_counterexample_of_a_large_scenario_is_recognised_and_confirmed
     assert not explored_anew
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.nightly if name in LARGE else ()) for name in TAKEN]
@@ -159,7 +159,7 @@ def test_random_behaviours_are_confirmed(name: str) -> None:
     assert stopped_at(name, 1, 12) == ""
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 5), marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", sorted(shipped()))

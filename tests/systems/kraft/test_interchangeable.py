@@ -95,7 +95,7 @@ SMALL = {
 LARGER = ("crashes-lost-requests", "ids-not-in-a-row", "an-observer", "directories", "parked-fetches")
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGER else []) for name in SMALL]
