@@ -27,7 +27,7 @@ from kraftcheck.evidence.logs.report import (
     print_checks,
     print_report,
 )
-from kraftcheck.evidence.logs.sections import markdown, page
+from kraftcheck.evidence.logs.sections import markdown
 from kraftcheck.support.arguments import flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
@@ -125,6 +125,9 @@ def _print(arguments: argparse.Namespace, data: dict[str, Any], history: MergedH
             print(line)
         return
     if arguments.html:
+        # The shell of pages is part of a package that takes seconds to import.
+        from kraftcheck.evidence.logs.page import page
+
         print(page(data), end="")
         return
     if not arguments.json:

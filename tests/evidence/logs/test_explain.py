@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli.main import main
+from kraftcheck.evidence.history.checks import CHECKS
 from kraftcheck.evidence.logs.explain import Story
 from kraftcheck.evidence.logs.findings import Problem, Where
 from kraftcheck.evidence.logs.signatures import likenesses, signatures
@@ -150,6 +151,7 @@ def test_what_a_problem_looks_like() -> None:
     (found,) = likenesses([problem("NoFatal", "else"), problem("NoFatal", text), problem("NoFatal", text)])
     assert found.signature.findings == ("observer-without-voter-set",)
     for each in signatures():
+        assert each.check in CHECKS
         assert all((ROOT / "docs" / "findings" / f"{name}.md").is_file() for name in each.findings)
 
 
