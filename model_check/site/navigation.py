@@ -19,6 +19,12 @@ _HOW_TO: Final = (
     "short-form.md", "ci.md", "impact.md", "logs.md", "conform.md", "drive.md", "reproduce.md", "record.md",
     "library.md", "extending.md", "contributing.md",
 )  # fmt: skip
+_RUNBOOKS: Final = (
+    "runbooks.md", "runbooks/no-leader.md", "runbooks/leader-changes.md", "runbooks/does-not-start.md",
+    "runbooks/controller-lags.md", "runbooks/voter-change-unfinished.md", "runbooks/disk-lost.md",
+    "runbooks/unknown-directory-id.md", "runbooks/majority-lost.md", "runbooks/two-leaders.md",
+    "runbooks/upgrade-refused.md",
+)  # fmt: skip
 _BACKGROUND: Final = (
     "architecture.md", "engine.md", "reference.md", "schemas/index.md", "rules.md", "brokers.md",
     "brokers-compared.md", "proofs.md", "tlc.md", "tla-modules.md", "designs.md", "pipeline.md",
@@ -51,6 +57,7 @@ def navigation(texts: Mapping[str, str]) -> list[Item]:
         {"Home": "index.md"},
         {"Learn": _there(_LEARN, texts)},
         {"How to": _there(_HOW_TO, texts)},
+        {"Runbooks": _there(_RUNBOOKS, texts)},
         {"Findings": found},
         {"Rules": ["rules/index.md", *areas]},
         {"Properties": properties},

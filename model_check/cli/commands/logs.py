@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kraftcheck.evidence.logs.explain import Story
-from kraftcheck.evidence.logs.explained import explained, markdown, print_explained
+from kraftcheck.evidence.logs.explained import explained, print_explained
 from kraftcheck.evidence.logs.merged import MergedHistory
 from kraftcheck.evidence.logs.node_history import HistoryEntry
 from kraftcheck.evidence.logs.reader import LogReport, Options, Reader, read_logs
@@ -27,6 +27,7 @@ from kraftcheck.evidence.logs.report import (
     print_checks,
     print_report,
 )
+from kraftcheck.evidence.logs.sections import markdown
 from kraftcheck.support.arguments import flag
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED
@@ -52,7 +53,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="tell for each epoch who asked for votes and what came of it, who led and until when, and which "
         "findings the problems look like",
     )
-    flag(parser, "--markdown", says="print what --explain says as Markdown")
+    form = parser.add_mutually_exclusive_group()
+    flag(form, "--markdown", says="print what --explain says as Markdown")
+    flag(form, "--html", says="print what --explain says as a page for the browser; -o names the file")
     parser.add_argument("--history", action="store_true", help="print the nodes' state history, by time")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.add_argument("--checks", action="store_true", help="list the checks and the rules behind them")
@@ -72,7 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     # A long history must neither fill the memory nor be half-printed if a file turns out to be unreadable.
     with tempfile.TemporaryFile(prefix="kraftcheck-") as file:
         history = MergedHistory(file, Reader(Options(arguments.pattern)).layouts)
-        story = Story() if arguments.explain or arguments.markdown else None
+        wanted = arguments.explain or arguments.markdown or arguments.html
+        story = Story() if wanted else None
         report = _read(arguments, _listener(arguments, history, story))
         data = as_json(report) | (explained(story, report) if story is not None else {})
         if arguments.output is None:
@@ -119,6 +123,12 @@ def _print(arguments: argparse.Namespace, data: dict[str, Any], history: MergedH
     if arguments.markdown:
         for line in markdown(data):
             print(line)
+        return
+    if arguments.html:
+        # The shell of pages is part of a package that takes seconds to import.
+        from kraftcheck.evidence.logs.page import page
+
+        print(page(data), end="")
         return
     if not arguments.json:
         out = console()

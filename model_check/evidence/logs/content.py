@@ -1,4 +1,4 @@
-"""The text of a log file from its bytes: decompressed, decoded, without the prefixes of container runtimes.
+"""The text of a log file from its bytes: decompressed, decoded, without what was put before its lines.
 
 What a file is shows in its first bytes, not in its name. Everything is read piece by piece; no step
 holds more than a few pieces and a line.
@@ -36,6 +36,20 @@ _CRI: Final = re.compile(
     re.M,
 )
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
+#: What is put before each line, and what the line itself begins with, which tells it from a record's time.
+_RECORD: Final = rb"(?=\[?\d\d|\[[A-Z]{4,5}\] |\{\")"
+_STAMP: Final = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d) "
+_PREFIXES: Final = (
+    # kubectl logs --prefix, with or without --timestamps; --timestamps alone is below.
+    rb"^\[pod/[^\]/\n]{1,253}/[^\]\n]{1,253}\] (?:%s)?" % _STAMP,
+    # journalctl: -o short, short-precise and short-full; short-iso.
+    rb"^(?:[A-Z][a-z]{2} [ \d]\d|[A-Z][a-z]{2} \d{4}-\d\d-\d\d) \d\d:\d\d:\d\d(?:\.\d{1,6})?(?: [A-Z]{1,5})?"
+    rb" [\w.-]{1,253} [^ \n]{1,253}: ",
+    rb"^%s[\w.-]{1,253} [^ \n]{1,253}: " % _STAMP,
+    rb"^" + _STAMP,
+    # docker compose logs.
+    rb"^[\w.-]{1,253} +\| (?:%s)?" % _STAMP,
+)
 _CRI_PART: Final = re.compile(_CRI.pattern.replace(b"[FP]", b"P"), re.M)
 
 
@@ -56,9 +70,9 @@ def chunks_of(
     """The text of an open file in pieces of about ``size`` bytes, lines as the logger wrote them, in UTF-8.
 
     gzip, bzip2, xz and Zstandard are decompressed, UTF-16 with a byte order mark is decoded, and the prefixes
-    of CRI and the JSON of Docker are taken off. ``progress`` is told of the bytes read. Where compressed data
-    ends early or is damaged, what came before is yielded and a sentence is added to ``damaged``. Raises
-    MissingPackageError.
+    of CRI, ``kubectl logs`` and journald and the JSON of Docker are taken off. ``progress`` is told of the
+    bytes read. Where compressed data ends early or is damaged, what came before is yielded and a sentence is
+    added to ``damaged``. Raises MissingPackageError.
     """
     first = file.read(max(size, _MAGIC))
     while first and len(first) < _MAGIC and (more := file.read(_MAGIC)):
@@ -199,7 +213,16 @@ def _unwrapped(pieces: Iterable[bytes]) -> Iterator[bytes]:
     beginning = first.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]
     read = next((read for read in (_cri, _entry) if any(map(read, beginning))), None)
     pieces = chain((first,), pieces) if first else pieces
-    return pieces if read is None else _lines(pieces, read)
+    if read is not None:
+        return _lines(pieces, read)
+    lines = b"\n".join(beginning)
+    prefix = next((each for each in _PREFIXES if re.search(each + _RECORD, lines, re.M)), None)
+    return pieces if prefix is None else _without(re.compile(prefix, re.M), pieces)
+
+
+def _without(prefix: re.Pattern[bytes], pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without what begins them."""
+    return (prefix.sub(b"", block) for block in _blocks(pieces))
 
 
 def _lines(

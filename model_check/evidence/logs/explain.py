@@ -1,17 +1,18 @@
 """The history of a quorum by epochs: who asked for votes and what came of it, who led and until when.
 
 It follows the histories of the nodes, which come one node after the other, and needs the lines of INFO alone.
-Memory grows with the number of epochs and of voters, not with the lines.
+Memory does not grow with the lines: of many epochs the first and the last are kept.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kraftcheck.evidence.history.facts import VoteAnswer
+from kraftcheck.evidence.history.facts import Key, VoteAnswer
 from kraftcheck.evidence.logs.findings import Where
 from kraftcheck.evidence.logs.messages import CAUSES
 from kraftcheck.evidence.logs.node_history import HistoryEntry
@@ -20,6 +21,11 @@ from kraftcheck.evidence.logs.states import LoggedState
 #: Causes that tell how an attempt ended, and not why the next one begins.
 _FAILURES: Final = frozenset({"too many voters reject it", "its pre-vote times out"})
 _VOTES: Final = frozenset({"vote granted", "vote rejected", "pre-vote granted", "pre-vote rejected"})
+#: So many of the first and of the last epochs are kept.
+FIRST_KEPT: Final = 200
+LAST_KEPT: Final = 800
+#: So many leaderships of one epoch are kept; more than one is a fault.
+_LEADERSHIPS_KEPT: Final = 20
 #: By the role of a voter the rule by which it rejects a vote, where its vote and its leader do not decide.
 _REJECTS: Final = {"Leader": "VOTE-12", "Candidate": "VOTE-11", "Resigned": "VOTE-14"}
 
@@ -44,10 +50,12 @@ class Reason(NamedTuple):
 
 @dataclass
 class Answers:
-    """How one voter answered the requests of one node in one epoch."""
+    """How one voter answered the requests of one node in one epoch. ``rejected``: by reason, how often, and
+    the last request.
+    """
 
     granted: int = 0
-    rejected: dict[Reason, list[VoteAnswer]] = field(default_factory=dict)
+    rejected: dict[Reason, tuple[int, VoteAnswer]] = field(default_factory=dict)
     first: Where | None = None
     time: str = ""
 
@@ -87,22 +95,33 @@ class Leadership:
 
 
 @dataclass
+class Ends:
+    """The processes of one node that ended alike in one epoch."""
+
+    time: str
+    where: Where
+    last: str
+    count: int = 0
+
+
+@dataclass
 class Epoch:
     """All that is known of one epoch. ``answers``: by pre-vote or vote, candidate and voter; ``followed``: by
-    leader and follower, since when.
+    leader and follower, since when; ``ends``: by node, and how they ended.
     """
 
     attempts: dict[tuple[int, bool], Attempts] = field(default_factory=dict)
     leaderships: list[Leadership] = field(default_factory=list)
     answers: dict[tuple[bool, int, int], Answers] = field(default_factory=lambda: defaultdict(Answers))
     followed: dict[int, dict[int, tuple[str, Where]]] = field(default_factory=lambda: defaultdict(dict))
-    ends: list[Line] = field(default_factory=list)
+    ends: dict[tuple[int, str], Ends] = field(default_factory=dict)
 
 
 @dataclass
 class _Node:
     state: LoggedState | None = None
     cause: str = ""
+    shown: tuple[Key, ...] | None = None
     voters: frozenset[int] | None = None
     leads: Leadership | None = None
     attempt: Attempts | None = None
@@ -112,15 +131,35 @@ class _Node:
 class Story:
     """Takes the entries of all nodes; :meth:`epochs` is the story."""
 
-    def __init__(self) -> None:
-        self._epochs: dict[int, Epoch] = defaultdict(Epoch)
+    def __init__(self, first: int = FIRST_KEPT, last: int = LAST_KEPT) -> None:
+        self._first, self._last = first, last
+        self._epochs: dict[int, Epoch] = {}
+        self._order: list[int] = []
+        self._dropped = False
         self._nodes: dict[int, _Node] = defaultdict(_Node)
+
+    @property
+    def gap(self) -> tuple[int, int] | None:
+        """The epochs between these two were too many to keep; None: all are kept."""
+        return (self._order[self._first - 1], self._order[self._first]) if self._dropped else None
+
+    def _epoch(self, number: int) -> Epoch:
+        """The epoch with this number; where it is one that is not kept, one that nothing else reads."""
+        found = self._epochs.get(number)
+        if found is None:
+            found = self._epochs[number] = Epoch()
+            insort(self._order, number)
+            if len(self._order) > self._first + self._last:
+                # An epoch with as many before and after it has them for ever, so it never comes back.
+                del self._epochs[self._order.pop(self._first)]
+                self._dropped = True
+        return found
 
     def add(self, entry: HistoryEntry) -> None:
         """Take the next entry of its node."""
         node = self._nodes[entry.node]
-        if entry.voters is not None:
-            node.voters = frozenset(each.id for each in entry.voters)
+        if entry.voters is not None and entry.voters is not node.shown:
+            node.shown, node.voters = entry.voters, frozenset(each.id for each in entry.voters)
         if entry.vote is not None and entry.what in _VOTES:
             self._answered(entry, entry.vote)
         elif entry.what in CAUSES:
@@ -132,7 +171,9 @@ class Story:
             self._leaves(node, entry, how)
             node.state = None
             if entry.state is not None:
-                self._epochs[entry.state.epoch].ends.append(Line(entry.time, entry.node, how, entry.where))
+                ends = self._epoch(entry.state.epoch).ends
+                found = ends.setdefault((entry.node, how), Ends(entry.time, entry.where, entry.time))
+                found.count, found.last = found.count + 1, entry.time
         elif entry.what == "high watermark":
             node.commits = True
             if node.leads is not None:
@@ -147,12 +188,14 @@ class Story:
             self._leaves(node, entry, _because(node.state, new, cause))
         node.cause = "" if entry.what == "start" else cause
         if isinstance(new.leader, int) and new.leader != entry.node:
-            self._epochs[new.epoch].followed[new.leader].setdefault(entry.node, (entry.time, entry.where))
+            self._epoch(new.epoch).followed[new.leader].setdefault(entry.node, (entry.time, entry.where))
         if new.role in ("Prospective", "Candidate"):
             self._asks(node, new, entry)
         elif new.role == "Leader":
             node.leads = Leadership(entry.node, entry.time, entry.where)
-            self._epochs[new.epoch].leaderships.append(node.leads)
+            leaderships = self._epoch(new.epoch).leaderships
+            if len(leaderships) < _LEADERSHIPS_KEPT:
+                leaderships.append(node.leads)
         node.state, node.cause = new, ""
 
     def _leaves(self, node: _Node, entry: HistoryEntry, why: str) -> None:
@@ -172,7 +215,7 @@ class Story:
 
     def _asks(self, node: _Node, new: LoggedState, entry: HistoryEntry) -> None:
         pre_vote = new.role == "Prospective"
-        attempts = self._epochs[new.epoch].attempts
+        attempts = self._epoch(new.epoch).attempts
         found = attempts.get((entry.node, pre_vote))
         if found is None:
             found = Attempts(entry.node, pre_vote, entry.time, entry.where)
@@ -184,21 +227,23 @@ class Story:
         node.attempt = found
 
     def _answered(self, entry: HistoryEntry, vote: VoteAnswer) -> None:
-        answers = self._epochs[vote.epoch].answers[vote.pre_vote, vote.candidate.id, entry.node]
+        answers = self._epoch(vote.epoch).answers[vote.pre_vote, vote.candidate.id, entry.node]
         if answers.first is None:
             answers.first, answers.time = entry.where, entry.time
         if vote.granted:
             answers.granted += 1
         else:
-            answers.rejected.setdefault(_rejection(vote, entry), []).append(vote)
+            reason = _rejection(vote, entry)
+            count, _ = answers.rejected.get(reason, (0, vote))
+            answers.rejected[reason] = count + 1, vote
 
     # -- telling --------------------------------------------------------------------------------------
 
     def epochs(self) -> Iterator[tuple[int, list[Line]]]:
         """The epochs in order, each with its lines by time."""
-        for number in sorted(self._epochs):
+        for number in self._order:
             epoch = self._epochs[number]
-            lines = [*epoch.ends]
+            lines = [_ended(node, how, each) for (node, how), each in epoch.ends.items()]
             for attempts in epoch.attempts.values():
                 lines += self._asked(epoch, attempts)
             for each in epoch.leaderships:
@@ -251,8 +296,8 @@ class Story:
             answering.add(voter)
             if answers.granted:
                 granted.add(voter)
-            for reason, votes in answers.rejected.items():
-                text = f"is rejected by node {voter}{_often(len(votes))}: {reason.text}{_log(reason, votes)}"
+            for reason, (count, vote) in answers.rejected.items():
+                text = f"is rejected by node {voter}{_often(count)}: {reason.text}{_log(reason, vote)}"
                 rules = (reason.rule,) if reason.rule else ()
                 yield Line(attempts.time, attempts.node, text, answers.first, rules)
         shown = attempts.granted is not None
@@ -311,6 +356,11 @@ def _led(leadership: Leadership, *, shows_commits: bool) -> Line:
     return Line(leadership.time, leadership.node, f"leads{until}{stalled}", leadership.where)
 
 
+def _ended(node: int, how: str, ends: Ends) -> Line:
+    until = f"{_often(ends.count)} until {_clock(ends.last, ends.time)}" if ends.count > 1 else ""
+    return Line(ends.time, node, how + until, ends.where)
+
+
 def _often(count: int) -> str:
     return f" {count} times" if count > 1 else ""
 
@@ -321,11 +371,10 @@ def _clock(time: str, since: str) -> str:
     return clock if date == since.rpartition(" ")[0] else time
 
 
-def _log(reason: Reason, votes: list[VoteAnswer]) -> str:
-    """The candidate's log in the last of the ``votes``, where that matters."""
+def _log(reason: Reason, last: VoteAnswer) -> str:
+    """The candidate's log in the ``last`` request, where that matters."""
     if not reason.by_log:
         return ""
-    last = votes[-1]
     return f" (the candidate's log ends at offset {last.last_offset:,} in epoch {last.last_epoch})"
 
 

@@ -14,12 +14,14 @@ from typing import Final, NamedTuple
 
 from kraftcheck.support.errors import InputError
 
-#: The patterns tried where none is given: as shipped, and two that operators of Kubernetes meet.
+#: The patterns tried where none is given: as shipped, as Strimzi sets them (the second and the fourth), and
+#: as Confluent for Kubernetes does (the last).
 PATTERNS: Final = (
     "[%d] %p %m (%c)%n",
     "%d{yyyy-MM-dd HH:mm:ss} %-5p [%t] %c{1}:%L - %m%n",
     "%d{ISO8601} %p %m (%c)%n",
     "%d{ISO8601} %p %m (%c) [%t]%n",
+    "[%p] %d [%t] %c %M - %m%n",
 )
 
 #: The log context of a raft node: ``id`` since release 3.5, ``nodeId`` before, ``Node`` in simulations.
@@ -117,6 +119,15 @@ class Layout:
         """The time of the record that starts at the beginning of ``line``; None if none does."""
         match = self.start.match(line)
         return None if match is None else match["time"]
+
+    def begins(self, line: bytes) -> bool:
+        """Whether ``line`` begins like a record, whole or not."""
+        return self.time(line) is not None
+
+    def exception(self, lines: bytes) -> bytes:
+        """The exception of the record that begins ``lines``, which stands on the line after its own."""
+        _, _, exception = lines.partition(b"\n")
+        return exception if self.time(exception) is None else b""
 
     def moment(self, time: bytes) -> tuple[int, ...]:
         """``time`` as (year, month, day, hour, minute, second, fraction), 0 for what is not printed."""

@@ -62,6 +62,7 @@ class Node:
         self._cluster = cluster
         self._fixed: Releases | None = None if release is None else frozenset({release})
         self._listen = listen
+        self._voters_told: tuple[frozenset[Key] | None, tuple[Key, ...] | None] = None, None
         self._memory = Memory(number)
         self._loose = True
         """The state known need not be the present one."""
@@ -452,7 +453,6 @@ class Node:
         process = self._process
         progress = process.progress
         last = progress.sets[-1] if progress.sets else None
-        voters = progress.voters
         self._listen(
             HistoryEntry(
                 node=self.number,
@@ -464,10 +464,16 @@ class Node:
                 state=process.state if state is None else state,
                 high_watermark=progress.high,
                 log_end=progress.end,
-                voters=None if voters is None else tuple(sorted(voters, key=str)),
+                voters=self._sorted(progress.voters),
                 voters_offset=None if last is None else last.offset,
                 version=progress.versions[-1][1] if progress.versions else None,
                 vote=vote,
                 left=left,
             )
         )
+
+    def _sorted(self, voters: frozenset[Key] | None) -> tuple[Key, ...] | None:
+        """``voters`` in order: the same tuple as long as they are the same."""
+        if voters is not self._voters_told[0]:
+            self._voters_told = voters, None if voters is None else tuple(sorted(voters, key=str))
+        return self._voters_told[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from kraftcheck.evidence.history.facts import Key, VoteAnswer
 from kraftcheck.evidence.logs.findings import Where
@@ -17,8 +17,7 @@ _SPANS_KEPT: Final = 16
 _HASHES_KEPT: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
+class HistoryEntry(NamedTuple):
     """One step of a node's history, and its knowledge afterwards."""
 
     node: int

@@ -11,6 +11,7 @@ from typing import Final
 
 from kraftcheck.evidence.history.cluster import Cluster
 from kraftcheck.evidence.logs.findings import Findings, Where
+from kraftcheck.evidence.logs.json_layout import json_layout
 from kraftcheck.evidence.logs.layout import PATTERNS, Found, Layout, compile_pattern, is_foreign
 from kraftcheck.evidence.logs.messages import FATAL, FATAL_TEXT, Said, parse
 from kraftcheck.evidence.logs.node import Node
@@ -40,7 +41,7 @@ class Options:
     @staticmethod
     def add_to(parser: argparse.ArgumentParser) -> None:
         """Define the options of commands that read logs, those of the report included."""
-        tried = f"log4j conversion pattern (tried by itself: '{PATTERNS[0]}' and others)"
+        tried = f"log4j conversion pattern (tried by itself: '{PATTERNS[0]}', others, JSON)"
         parser.add_argument("--pattern", metavar="PATTERN", help=tried.replace("%", "%%"))
         release = "Kafka release that wrote the logs (default: recognised)"
         parser.add_argument("--release", metavar="N.N", help=release)
@@ -92,6 +93,8 @@ class Reader:
     ) -> None:
         patterns = PATTERNS if options.pattern is None else (options.pattern,)
         self.layouts = [compile_pattern(pattern) for pattern in patterns]
+        if options.pattern is None:
+            self.layouts.append(json_layout())
         self._release = None if options.release is None else release_named(options.release)
         self._listen = listen
         self.findings = Findings() if findings is None else findings
@@ -168,7 +171,7 @@ class _File:
         if found is None:
             if is_foreign(line, at):
                 return
-            fits = any(layout.time(line) is not None for layout in self._reader.layouts)
+            fits = any(layout.begins(line) for layout in self._reader.layouts)
             self._damaged("unreadable" if fits else "no-layout", where)
             return
         if found.mixed:
@@ -204,9 +207,8 @@ class _File:
         """The line names no node: it is about the one whose lines surround it."""
         if self._last is not None:
             time = self._layout.time(line) or self._last.summary.last_time
-            _, _, exception = line.partition(b"\n")
-            detail = exception if self._layout.time(exception) is None else b""
-            self._last.apply(Said(FATAL, detail[:_DETAIL].decode("utf-8", "replace").strip()), where, time)
+            detail = self._layout.exception(line)[:_DETAIL].decode("utf-8", "replace").strip()
+            self._last.apply(Said(FATAL, detail), where, time)
 
     def _read_otherwise(self, line: bytes, at: int, found: Found | None) -> Found | None:
         """The record by the layout that fits best; the file is read with that one from here on."""

@@ -82,8 +82,8 @@ def scan(chunks: Iterable[bytes], counts: Counts) -> Iterator[Hit]:
 
 
 def _start(block: bytes) -> bytes:
-    """The first bytes of the first line that looks like a record; they begin with a bracket or a digit."""
-    match = re.search(rb"(?m)^\[?\d\d", block)
+    """The first bytes of the first line that looks like a record: it begins with a time, a level or JSON."""
+    match = re.search(rb"(?m)^(?:\[?\d\d|\[(?=[A-Z]{4,5}\] \d\d)|\{\")", block)
     return b"" if match is None else match[0]
 
 

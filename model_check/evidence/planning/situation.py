@@ -12,6 +12,7 @@ from kraftcheck.support.errors import InputError
 EXAMPLE: Final = "voters=1,2,3 observers=4 leader=1 down=3"
 _WORDS: Final = ("voters", "observers", "leader", "down", "lost")
 _IDS = re.compile(r"\d{1,2}(,\d{1,2})*", re.ASCII)
+#: With more, a step has more states than can be explored.
 _MOST_VOTERS: Final = 5
 
 
@@ -137,7 +138,7 @@ def operations(situation: Situation, goal: frozenset[int]) -> Iterator[tuple[Ope
             after = replace(situation, running=situation.running | {member}, down=situation.down - {member})
             yield Operation("start", member), with_leader(after)
     for member in sorted(situation.running):
-        if member.id in goal and member.id not in ids:
+        if member.id in goal and member.id not in ids and len(ids) < _MOST_VOTERS:
             yield Operation("add", member), replace(situation, voters=situation.voters | {member})
     for member in sorted(situation.voters):
         if (member.id not in goal or member not in situation.running | situation.down) and len(ids) > 1:

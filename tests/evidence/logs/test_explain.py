@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from kraftcheck.cli.main import main
+from kraftcheck.evidence.history.checks import CHECKS
 from kraftcheck.evidence.logs.explain import Story
 from kraftcheck.evidence.logs.findings import Problem, Where
 from kraftcheck.evidence.logs.signatures import likenesses, signatures
@@ -149,6 +151,7 @@ def test_what_a_problem_looks_like() -> None:
     (found,) = likenesses([problem("NoFatal", "else"), problem("NoFatal", text), problem("NoFatal", text)])
     assert found.signature.findings == ("observer-without-voter-set",)
     for each in signatures():
+        assert each.check in CHECKS
         assert all((ROOT / "docs" / "findings" / f"{name}.md").is_file() for name in each.findings)
 
 
@@ -164,7 +167,73 @@ def test_the_command(logs: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     out = capsys.readouterr().out
     assert "epoch 1, 2026-01-01\n" in out and "node 1 leads until" in out and "no problem: 1 node" in out
     assert main(["logs", "--markdown", str(logs)]) == 0
-    assert "### Epoch 1\n\n| Time | What | Where |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "### Epoch 1\n\n| Time | What | Where |" in out and "### Not judged" in out
     assert main(["logs", "--explain", "--json", str(logs)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [each["epoch"] for each in data["epochs"]] == [0, 1] and data["looksLike"] == []
+
+
+class _Words(HTMLParser):
+    """The texts of a page, and its elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags = set[str]()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words += data.split()
+
+
+def test_the_page_says_what_the_markdown_says_and_runs_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fatal = (
+        b"[2026-01-01 00:09:00,000] ERROR Encountered fatal fault: Unexpected error in raft IO thread (x)\n"
+    )
+    path = tmp_path / "<b onclick=x>.log"
+    path.write_bytes(elected() + fatal + b"java.lang.Error: </code><script>alert(1)</script> `|\n")
+    assert main(["logs", "--markdown", str(path)]) == 1
+    lines = capsys.readouterr().out
+    assert main(["logs", "--html", str(path), "-o", str(tmp_path / "page.html")]) == 1
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in page and "<script" not in page and "<b " not in page
+    parser = _Words()
+    parser.feed(page)
+    assert parser.tags.isdisjoint({"script", "b"})
+    plain = lines.replace("### ", "").replace("- ", " ").replace("|", " ").replace("---", "")
+    missing = {word.strip("`:") for word in plain.split()} - {word.strip("`:") for word in parser.words}
+    assert missing == {"'/"}  # a quote and a bar, as code in a table cannot hold them
+
+
+def test_of_many_epochs_the_first_and_the_last_are_kept() -> None:
+    def told(first: int, last: int) -> Story:
+        kept = Story(first, last)
+        for node in (1, 2):
+            state_ = state("Unattached", 0, node=node)
+            lines = change(state_, None)
+            for epoch in range(node, 40, 3):
+                candidate = state("Candidate", epoch, node=node, voted=node)
+                lines += change(candidate, state_)
+                state_ = candidate
+            for entry in read(text_of(lines, node=node))[1]:
+                kept.add(entry)
+        return kept
+
+    whole, part = told(200, 800), told(3, 4)
+    everything, kept = dict(whole.epochs()), dict(part.epochs())
+    numbers = sorted(everything)
+    assert whole.gap is None and part.gap == (numbers[2], numbers[-4])
+    assert kept == {each: everything[each] for each in (*numbers[:3], *numbers[-4:])}
+
+
+def test_processes_that_end_again_and_again_are_one_line() -> None:
+    fatal = (
+        b"[2026-01-01 00:00:09,000] ERROR Encountered fatal fault: Unexpected error in raft IO thread (x)\n"
+    )
+    said = story((text_of(change(UNATTACHED, None)) + fatal) * 3)
+    assert one(said[0], "exits").startswith("1 exits with a fatal error 3 times until ")

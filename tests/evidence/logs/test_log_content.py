@@ -62,6 +62,13 @@ def docker(text: bytes, draw: Draw) -> bytes:
     return "".join(f"{line}\n" for line in found).encode()
 
 
+def prefixed(prefix: str) -> Callable[[bytes, Draw], bytes]:
+    def wrap(text: bytes, _: Draw) -> bytes:
+        return b"".join(prefix.encode() + line for line in text.splitlines(keepends=True))
+
+    return wrap
+
+
 ENCODED: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda text: text,
     "utf-16-le": lambda text: b"\xff\xfe" + text.decode("utf-8", "replace").encode("utf-16-le"),
@@ -77,7 +84,16 @@ COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
     "two bzip2": lambda text: bz2.compress(text[:100]) + bz2.compress(text[100:]),
     "two zstd": lambda text: zstandard.compress(text[:100]) + zstandard.compress(text[100:]),
 }
-WRAPPED = (plain, cri, docker)
+PREFIXES = {
+    "kubectl timestamps": f"{WHEN} ",
+    "kubectl prefix": "[pod/kafka-controller-0/kafka] ",
+    "kubectl both": f"[pod/kafka-controller-0/kafka] {WHEN} ",
+    "journald short": "Jan 01 00:00:00 10-0-0-7.example kafka-server-start.sh[812]: ",
+    "journald full": "Thu 2026-01-01 00:00:00 UTC ten kafka[812]: ",
+    "journald iso": "2026-01-01T00:00:00+0000 10-0-0-7 kafka[812]: ",
+    "compose": "kafka-1  | ",
+}
+WRAPPED = (plain, cri, docker, *map(prefixed, PREFIXES.values()))
 
 
 def content(data: bytes, size: int = 1 << 20) -> tuple[bytes, list[str]]:
@@ -92,7 +108,7 @@ def texts() -> st.SearchStrategy[bytes]:
     return st.lists(st.one_of(st.sampled_from(lines), noise), min_size=1, max_size=30).map(b"".join)
 
 
-@settings(max_examples=30)
+@settings(max_examples=60)
 @given(
     text=texts(),
     wrap=st.sampled_from(WRAPPED),

@@ -130,6 +130,8 @@ def test_other_layouts_are_recognised(pattern: str) -> None:
             .replace("%c", logger[:-1])
             .replace("%t", "kafka-1-raft-io-thread")
             .replace("%n", "\n")
+            .replace("%M", "completed")
+            .replace("%d", time)
         )
     report, told = read("".join(lines).encode())
     assert report.findings.problems == []

@@ -68,6 +68,22 @@ def test_a_voter_that_runs_is_not_removed_before_another_is_added() -> None:
 
 
 @pytest.mark.slow
+def test_all_three_voters_are_replaced_and_steps_that_differ_in_ids_are_explored_once() -> None:
+    judge = Judge("kafka", ("crash",), 1)
+    start = parse_situation("voters=1,2,3 observers=4,5,6 leader=1")
+    result = plan(start, parse_goal("voters=4,5,6"), judge, lambda text: None)
+    assert steps(result) == ["add 4", "add 5", "remove 1", "add 6", "remove 2", "remove 3"]
+    assert result.tolerates and len(judge._known) < 18
+
+
+@pytest.mark.slow
+def test_other_ids_have_the_same_plan() -> None:
+    result = found("voters=2,7,9 observers=5 leader=7", "2,5,7")
+    assert steps(result) == ["add 5", "remove 9"]
+    assert {each.why for each in result.refused} == {"if 2 or 7 is lost afterwards, no leader can be elected"}
+
+
+@pytest.mark.slow
 def test_the_leader_of_two_does_not_remove_itself() -> None:
     result = found("voters=1,2 leader=1", "2")
     assert steps(result) == ["restart 1", "remove 1"]
