@@ -9,14 +9,22 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine.system import Limits
 from kraftcheck.evidence.disks.disk import LOG_FOLDER, QUORUM_STATE, read_disk
 from kraftcheck.evidence.disks.quorum import Quorum
-from kraftcheck.evidence.restart.questions import Answer, answer, assumptions, beginning_of, questions
+from kraftcheck.evidence.restart.questions import (
+    Answer,
+    answer,
+    assumptions,
+    beginning_of,
+    questions,
+    with_verdict,
+)
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.outputs import schema
-from tests.laboratory.disks.written import BEGIN, DATA, Batch, Disk, Leader, VoterSet, write_disk
+from tests.laboratory.disks.written import BEGIN, DATA, Batch, Disk, Leader, Version, VoterSet, write_disk
 
 THREE = (Disk(1, state=(1, 1, 1)), Disk(2, state=(1, 1, 1)), Disk(3))
 SHORT = (BEGIN, DATA)
@@ -89,6 +97,35 @@ def test_an_empty_disk_of_a_static_voter_can_lose_what_is_committed(tmp_path: Pa
     found = answers(quorum, "lost-2", "lost-3")
     assert found["lost-2"].loses and "LeaderCompleteness" in dict(found["lost-2"].violated)
     assert not found["lost-3"].loses
+
+
+@pytest.mark.slow
+def test_a_loss_behind_another_violation_is_found(tmp_path: Path) -> None:
+    """Node 3 has missed the upgrade to kraft.version 1: it counts the vote of an empty disk by its id.
+
+    That alone violates a property, and its leadership and what it lacks lie behind this violation.
+    """
+    before = (Batch(1, (Leader(1),)), DATA, DATA)
+    log = (*before, Batch(1, (Version(), VoterSet((1, 2, 3)))), Batch(2, (Leader(2),)), Batch(2))
+    quorum = written(
+        tmp_path,
+        *(Disk(id, log=log, state=(2, 2, 2), snapshots={}) for id in (1, 2)),
+        Disk(3, log=before, snapshots={}, configured=(1, 2, 3)),
+    )
+    found = answers(quorum, "lost-1")["lost-1"]
+    assert {"WipedReplicaIsAnother", "LeaderCompleteness"} <= dict(found.violated).keys()
+    assert found.loses and found.is_bad
+    shown = with_verdict(found)
+    assert "LeaderCompleteness" in shown.expect.violates and check(shown).as_expected
+
+
+@pytest.mark.slow
+def test_the_election_behind_an_exit_is_found(tmp_path: Path) -> None:
+    """The exit of the process on the empty disk ends nothing for the other two."""
+    found = answers(written(tmp_path, *THREE), "lost-1")["lost-1"]
+    assert "NoFatal" in dict(found.violated) and found.looks_like
+    assert found.complete and found.elects and found.commits and not found.is_bad
+    assert "NoFatal" in with_verdict(found).expect.violates
 
 
 def test_the_only_copy_is_lost_with_its_disk(tmp_path: Path) -> None:
