@@ -173,10 +173,12 @@ def assumptions(beginning: Beginning) -> list[tuple[str, Assumed]]:
 
 def lost_votes(beginning: Beginning) -> Iterator[LostVote]:
     """The votes that nodes without a quorum-state have given, or may have given to the node of another
-    disk.
+    disk. A disk that no voter set names has replaced the one on which its node voted.
     """
+    voters = {key for keys in beginning.sets for key in keys}
     for node, disk in beginning.disks.items():
-        if disk.state is not None or node in beginning.unable or not disk.batches:
+        replaced = not beginning.is_static and disk.key not in voters
+        if disk.state is not None or node in beginning.unable or replaced:
             continue
         known = dict(_granted(beginning.quorum, node))
         for epoch, candidate in sorted(known.items()):

@@ -153,6 +153,25 @@ def test_a_vote_that_a_lost_file_had_is_explored_both_ways(tmp_path: Path) -> No
     assert [("lost-vote=2:1/d1" in text) for text in texts] == [False, True]
 
 
+@pytest.mark.parametrize("log", [(), SHORT])
+def test_a_voter_that_granted_a_vote_has_given_it_whatever_its_log_has(
+    log: tuple[Batch, ...], tmp_path: Path
+) -> None:
+    led = (*SHORT, Batch(2, (Leader(3, granting=(1,)),)))
+    quorum = written(
+        tmp_path, Disk(1, log=log, state=None), Disk(2, log=SHORT), Disk(3, log=led, state=(2, 3, 3))
+    )
+    (vote,) = assumptions(beginning_of(quorum, "kafka"))[0][1].votes
+    assert (vote.voter, vote.epoch, vote.candidate.id, vote.certain) == (1, 2, 3, True)
+
+
+def test_a_disk_that_has_replaced_another_has_not_given_its_votes(tmp_path: Path) -> None:
+    led = (*SHORT, Batch(2, (Leader(3, granting=(1,)),)))
+    new = Disk(1, log=led, state=None, directories=1)
+    quorum = written(tmp_path, new, Disk(2, log=SHORT), Disk(3, log=led, state=(2, 3, 3)))
+    assert not any(each.votes for _, each in assumptions(beginning_of(quorum, "kafka")))
+
+
 def test_brokers_are_left_out_and_unreadable_files_keep_a_node_down(tmp_path: Path) -> None:
     quorum = written(tmp_path, *THREE, Disk(101))
     (tmp_path / "node-3" / LOG_FOLDER / QUORUM_STATE).write_text("")
