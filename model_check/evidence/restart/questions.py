@@ -270,8 +270,8 @@ def answer(question: Question, beginning: Beginning, limits: Limits, threads: in
 
 
 def _explored(scenario: KRaftScenario, limits: Limits, threads: int, tell: Tell) -> list[CheckResult]:
-    """The exploration of ``scenario``, and of what lies behind the properties that it violates: without these,
-    and past the known exits of processes.
+    """The exploration of ``scenario``, and of what lies behind the properties that it violates: without
+    these, and past the known exits of processes.
     """
     runs = [_check(scenario, limits, threads)]
     while (behind := _behind(runs)) is not None:

@@ -194,7 +194,7 @@ def test_ids_and_epochs_that_are_too_large_for_a_scenario_are_replaced(tmp_path:
     ("disks", "says"),
     [
         ((Disk(1, cluster="A" * 22), Disk(2, cluster="B" * 22)), "the disks are of several clusters"),
-        ((Disk(1, log=(), snapshots={}, state=None),), "the disks name no voters"),
+        ((Disk(1, log=(), snapshots={}, state=None),), "of nodes that no voter set names"),
     ],
 )
 def test_disks_that_are_no_quorum_are_refused(disks: tuple[Disk, ...], says: str, tmp_path: Path) -> None:
