@@ -113,7 +113,7 @@ class Judge:
         return Judged(complete=result.limit is None and not unreached)
 
     def _change_data(self, name: str, before: Situation, operation: Operation) -> dict[str, Any]:
-        """The tables of a scenario in which the leader of ``before`` is asked for a change, without faults."""
+        """The tables of a scenario in which the leader of ``before`` is asked for a change."""
         voters = sorted(each.id for each in before.voters)
         stopped = sorted(each.id for each in before.voters - before.running)
         data = self._data(name, voters, stopped)
