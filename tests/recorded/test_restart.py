@@ -16,8 +16,9 @@ DISKS = runs_folder().parent / "kafka-disks"
 SITUATIONS = sorted(each.parent for each in DISKS.glob("*/truth.json"))
 #: The questions without a leader; of the disk of 06 that was replaced, two of three are left.
 NO_LEADER = {"06": {"without-1", "without-2"}, "20": {"without-1"}}
-#: Static voters vote again on an empty disk; the disk of a single voter is the only copy.
-LOSES = {"12": {"lost-1", "lost-2"}, "20": {"lost-1"}}
+#: Static voters vote again on an empty disk, also for a voter that has missed the upgrade; the disk of a
+#: single voter is the only copy.
+LOSES = {"12": {"lost-1", "lost-2"}, "19": {"lost-1", "lost-2"}, "20": {"lost-1"}}
 #: Of four voters, or with a new one; they take minutes.
 LARGE = {"04", "05", "09"}
 

@@ -66,8 +66,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FOLDER",
-        help="write there the scenarios that refuse an operation; 'kraftcheck check FILE --traces DIR' shows "
-        "the counterexample",
+        help="write there the scenarios that refuse an operation or show its risk; 'kraftcheck check FILE "
+        "--traces DIR' shows the counterexample",
     )
     add_json(parser)
     parser.epilog = "Exit status: 0 a plan was found, 1 there is none, 2 bad input, 3 a limit was reached."
@@ -100,19 +100,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _save(found: Plan, folder: Path | None) -> list[Path]:
-    """Write the scenarios that refuse operations; their files."""
+    """Write the scenarios that refuse operations, or show their risk; their files."""
     from kraftcheck.support.toml_form import toml_text
 
     if folder is None:
         return []
     scenarios: list[Scenario] = []
-    for each in found.refused:
-        if each.scenario is not None and each.scenario not in scenarios:
-            scenarios.append(each.scenario)
+    risks = [step.risk.scenario for step in found.steps or ()]
+    for each in (*(refused.scenario for refused in found.refused), *risks):
+        if each is not None and each not in scenarios:
+            scenarios.append(each)
     files = []
     for number, scenario in enumerate(scenarios, 1):
         # One operation may be refused in several situations.
-        named = scenario.model_copy(update={"name": f"refused-{number}-{scenario.name}"})
+        kind = "risk" if scenario in risks else "refused"
+        named = scenario.model_copy(update={"name": f"{kind}-{number}-{scenario.name}"})
         files.append(folder / f"{named.name}.toml")
         text = toml_text(named.model_dump(by_alias=True, exclude_defaults=True))
         write_atomically(files[-1], text, create_folder=True)

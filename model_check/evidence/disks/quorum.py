@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from kraftcheck.evidence.disks.disk import StoredDisk, VoterSetAt
+from kraftcheck.evidence.disks.disk import QUORUM_STATE, StoredDisk, VoterSetAt
 from kraftcheck.evidence.disks.records import VoterKey
+from kraftcheck.support.errors import InputError
 
 
 class Fork(NamedTuple):
@@ -147,6 +148,32 @@ def _may_lead_after(disk: StoredDisk, epoch: int) -> bool:
         return True
     own = state.leader == key.id or (state.vote is not None and state.vote.id == key.id)
     return state.epoch > epoch and own
+
+
+def disks_by_id(quorum: Quorum) -> dict[int, StoredDisk]:
+    """The disks that have an identity, by id. Raises InputError for two disks of one id, or two clusters."""
+    found: dict[int, StoredDisk] = {}
+    for disk in quorum.disks:
+        if disk.key is None:
+            continue
+        first = found.setdefault(disk.key.id, disk)
+        if first is not disk:
+            raise InputError(
+                f"{disk.folder}: is a second disk of node {disk.key.id}, after {first.folder}; "
+                "give one of them."
+            )
+    if len(quorum.clusters) > 1:
+        raise InputError(
+            f"the disks are of several clusters: {', '.join(sorted(quorum.clusters))}; give those of one."
+        )
+    return found
+
+
+def cannot_start(disk: StoredDisk) -> str:
+    """Why no process starts on ``disk``; empty where one does."""
+    if any(each.file == QUORUM_STATE for each in disk.damage):
+        return "its quorum-state cannot be read, so that its process exits"
+    return "" if disk.has_prefix else "its log lacks the beginning, and no snapshot has it"
 
 
 def is_voter(disk: StoredDisk, voters: Sequence[VoterKey]) -> bool:

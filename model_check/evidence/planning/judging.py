@@ -10,6 +10,8 @@ from kraftcheck.checking import findings
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.system import Limits
 from kraftcheck.evidence.planning.situation import Operation, Situation
+from kraftcheck.reference.voters import majority
+from kraftcheck.systems.kraft.known_exits import KNOWN
 from kraftcheck.systems.scenario import Expected, Scenario, from_data
 
 FAULTS: Final = ("crash", "power-loss")
@@ -22,6 +24,7 @@ _EXITS: Final = (
 )
 #: States, not seconds: what is found must not depend on what else the machine does.
 _LIMITS: Final = Limits(max_states=1_000_000, max_seconds=60)
+_LIMITS_OF_ELECTIONS: Final = Limits(max_states=200_000, max_seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +85,54 @@ class Judge:
             return self._leaves_a_leader(before, operation)
         return judged
 
-    def _change(self, before: Situation, operation: Operation) -> Judged:
+    def risk(self, before: Situation, operation: Operation) -> Judged:
+        """Whether ``operation`` violates a property if another leader is elected meanwhile, while the present
+        one has records that it alone has. An operator cannot exclude that, so that it refuses no step.
+        """
+        if operation.verb not in ("add", "remove"):
+            return Judged()
+        data = self._change_data(f"election-{operation.verb}-{operation.member.id}", before, operation)
+        followers = [id for id in before.running_voters if id != before.leader]
+        followers += [operation.member.id] if operation.verb == "add" else []
+        needed = majority(len(followers) + 1)
+        data["environment"] |= {"timers-at": {str(id): ["fetch"] for id in followers[:needed]}}
+        data["environment"] |= {"boundaries": False, "discovery": operation.verb == "add"}
+        data["network"] |= {
+            "capacity": max(2, len(before.running_voters) - 1),
+            "forgotten": "lost",
+            "idle-answers": "left-out",
+        }
+        data["budgets"] |= {"timers": needed, "appends": 2}
+        data["bounds"] = {"max-epoch": 2}
+        data["check"] |= {
+            "goals": ["GoalVoterChangeReverted"],
+            "ignore-fatal": [each.finding for each in KNOWN],
+        }
+        result = self._explored(data, _LIMITS_OF_ELECTIONS)
+        if result.exploration.violations:
+            return Judged(_violated(result), _expecting(result))
+        possible = len(followers) >= needed
+        unreached = possible and bool(result.exploration.missing_goals)
+        return Judged(complete=result.limit is None and not unreached)
+
+    def _change_data(self, name: str, before: Situation, operation: Operation) -> dict[str, Any]:
+        """The tables of a scenario in which the leader of ``before`` is asked for a change."""
         voters = sorted(each.id for each in before.voters)
         stopped = sorted(each.id for each in before.voters - before.running)
-        data = self._data(f"{operation.verb}-{operation.member.id}", voters, stopped)
+        data = self._data(name, voters, stopped)
         id, verb = operation.member.id, operation.verb
         data["replicas"]["initial-leader"] = before.leader
         if verb == "add":
             data["replicas"] |= {"joining": [id], "fresh": [id]}
         data["admin"] = {"steps": [f"{verb} {id}"]}
         data["environment"] |= {"timers": [], "discovery": True}
-        data["budgets"] = {"admin": 1} | ({"crashes": 1} if "crash" in self.faults else {})
+        data["budgets"] = {"admin": 1}
+        return data
+
+    def _change(self, before: Situation, operation: Operation) -> Judged:
+        verb = operation.verb
+        data = self._change_data(f"{verb}-{operation.member.id}", before, operation)
+        data["budgets"] |= {"crashes": 1} if "crash" in self.faults else {}
         data["bounds"] = {"max-epoch": 1}
         goal = "GoalVoterAdded" if verb == "add" else "GoalVoterRemoved"
         data["check"] |= {"goals": [goal], "ignore-fatal": list(_EXITS)}
@@ -142,11 +182,11 @@ class Judge:
             "expect": {"verdict": "holds"},
         }
 
-    def _explored(self, data: dict[str, Any]) -> CheckResult:
+    def _explored(self, data: dict[str, Any], limits: Limits = _LIMITS) -> CheckResult:
         scenario = from_data(data, data["name"])
         key = scenario.model_dump_json()
         if key not in self._known:
-            self._known[key] = check(scenario, threads=self.threads, limits=_LIMITS)
+            self._known[key] = check(scenario, threads=self.threads, limits=limits)
             self.states += self._known[key].exploration.distinct
         return self._known[key]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kraftcheck.evidence.disks.quorum import Quorum, is_voter
+from kraftcheck.evidence.disks.quorum import Quorum, cannot_start, disks_by_id, is_voter
 from kraftcheck.evidence.disks.reported import Described
 from kraftcheck.evidence.planning.situation import Member, Situation, with_leader
 from kraftcheck.support.errors import InputError
@@ -18,8 +18,18 @@ def of_disks(quorum: Quorum, down: frozenset[int], lost: frozenset[int]) -> Situ
         raise InputError(
             "the disks have no voter set: with static voters (kraft.version 0) no operation changes them."
         )
+    sets, last = best.voter_sets, best.voter_sets[-1]
+    known = [each for each in sets if each.offset < quorum.committed.below] or sets[:1]
+    if last.voters.keys != known[-1].voters.keys:
+        raise InputError(
+            f"{best.label}: its last voter set, at offset {last.offset}, may not be committed, and be taken "
+            "back; start the nodes, and plan from describe --status."
+        )
     keys = best.voters
-    given = {disk.key.id: disk for disk in quorum.disks if disk.key is not None}
+    given = disks_by_id(quorum)
+    for id, disk in given.items():
+        if id not in lost and (why := cannot_start(disk)):
+            raise InputError(f"{disk.label}: {why}; repair that first, or name it with --lost.")
     voters = {key.id: Member(key.id) for key in keys}
     running, stopped = set[Member](), set[Member]()
     for id, disk in given.items():
@@ -29,7 +39,7 @@ def of_disks(quorum: Quorum, down: frozenset[int], lost: frozenset[int]) -> Situ
             (stopped if id in down else running).add(member)
     stopped |= {voters[id] for id in voters if id not in given and id not in lost}
     state = best.state
-    return _checked(voters, running, stopped, lost, None if state is None else state.leader)
+    return _checked(voters, running, stopped, down, lost, None if state is None else state.leader)
 
 
 def of_description(described: Described, down: frozenset[int], lost: frozenset[int]) -> Situation:
@@ -40,18 +50,19 @@ def of_description(described: Described, down: frozenset[int], lost: frozenset[i
     everybody = voters | {id: Member(id) for id in described.ends}
     running = {member for id, member in everybody.items() if id not in down | lost}
     stopped = {member for id, member in everybody.items() if id in down - lost}
-    return _checked(voters, running, stopped, lost, described.leader)
+    return _checked(voters, running, stopped, down, lost, described.leader)
 
 
 def _checked(
     voters: dict[int, Member],
     running: set[Member],
     stopped: set[Member],
+    down: frozenset[int],
     lost: frozenset[int],
     leader: int | None,
 ) -> Situation:
     known = {each.id for each in (*voters.values(), *running, *stopped)}
-    if strangers := sorted(lost - known):
+    if strangers := sorted((down | lost) - known):
         raise InputError(f"the situation: {strangers[0]} is neither a voter nor an observer; name it as one.")
     found = frozenset(voters.values())
     return with_leader(Situation(found, frozenset(running), frozenset(stopped), lost, leader))

@@ -59,6 +59,12 @@ def print_plan(
             entry(out, "", f"{since}: if {lost} is lost, no leader can be elected", column=_COLUMN)
         if not step.complete:
             entry(out, "", "a limit was reached before all states of this step were explored", column=_COLUMN)
+        if step.risk.refusal:
+            text = f"if another leader is elected during this step: {step.risk.refusal}"
+            entry(out, "risk", text, "yellow", column=_COLUMN)
+        elif not step.risk.complete:
+            text = "elections during this step were not all explored"
+            entry(out, "", text, "yellow", column=_COLUMN)
     for each in dict.fromkeys((each.operation, each.why) for each in plan.refused):
         entry(out, "not", f"{each[0]}: {each[1]}", "yellow", column=_COLUMN)
     if plan.steps is None:
@@ -69,11 +75,18 @@ def print_plan(
     stated = "one crash between any two effects of a step" if "crash" in faults else "no crash"
     stated += ", with loss of power" if "power-loss" in faults else ""
     kept = "; the loss of any one voter is survived after every step" if plan.tolerates else ""
-    say(out, f"Each step was explored with late and lost messages and {stated}{kept}.", hang=2)
+    say(
+        out,
+        f"Each addition and removal was explored with late and lost messages and {stated}{kept}. Refused is "
+        "what goes wrong without an election; what an election during the step can do, without a crash, is "
+        "named as its risk.",
+        hang=2,
+    )
     if plan.steps:
         say(
             out,
-            "Not explored: elections during a step, and steps that overlap; wait for each to be done.",
+            "Not explored: an election together with a crash, and steps that overlap; wait for each to be "
+            "done. Starts and restarts are not explored, apart from the election that follows.",
             hang=2,
         )
 
@@ -118,6 +131,8 @@ def as_json(plan: Plan, preset: str, faults: tuple[str, ...]) -> dict[str, Any]:
                 "commands": commands(each.operation),
                 "fragile": list(each.fragile),
                 "complete": each.complete,
+                "risk": each.risk.refusal,
+                "elections_explored": each.risk.complete,
             }
             for each in steps
         ],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from kraftcheck.evidence.planning.judging import Judge
+from kraftcheck.evidence.planning.judging import Judge, Judged
 from kraftcheck.evidence.planning.situation import Member, Operation, Situation, operations
 from kraftcheck.systems.scenario import Scenario
 
@@ -29,13 +29,15 @@ class Refused:
 @dataclass(frozen=True, slots=True)
 class Step:
     """An operation of a plan and the situation after it; ``fragile``: the voters whose loss then leaves no
-    leader; ``complete``: whether all states of the step were explored.
+    leader; ``complete``: whether all states of the step were explored; ``risk``: what an election during the
+    step can do.
     """
 
     operation: Operation
     after: Situation
     fragile: tuple[int, ...]
     complete: bool
+    risk: Judged = Judged()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,13 @@ def plan(start: Situation, goal: frozenset[int], judge: Judge, tell: Tell) -> Pl
         path = paths[here]
         if here.reaches(goal):
             passed = [start, *(step.after for step in path)]
+            tell("what an election during a step can do")
+            steps = tuple(
+                replace(step, risk=judge.risk(before, step.operation))
+                for before, step in zip(passed, path, strict=False)
+            )
             return Plan(
-                path, tolerates, alive, tuple(each for one in passed for each in refused.get(one, ()))
+                steps, tolerates, alive, tuple(each for one in passed for each in refused.get(one, ()))
             )
         if len(path) == MOST_STEPS:
             continue

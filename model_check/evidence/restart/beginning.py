@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
-from kraftcheck.evidence.disks.disk import QUORUM_STATE, StoredDisk
-from kraftcheck.evidence.disks.quorum import Quorum
+from kraftcheck.evidence.disks.disk import StoredDisk
+from kraftcheck.evidence.disks.quorum import Quorum, cannot_start, disks_by_id
 from kraftcheck.evidence.disks.records import LeaderChange, VoterKey, Voters
 from kraftcheck.evidence.restart.shortened import Shortened, shorten
 from kraftcheck.reference.voters import ReplicaKey
@@ -79,24 +79,13 @@ class Beginning:
     @cached_property
     def disks(self) -> dict[int, StoredDisk]:
         """The disks of the nodes that take part, by id. Raises InputError."""
-        found: dict[int, StoredDisk] = {}
-        for disk in self.quorum.disks:
-            if disk.key is None:
-                continue
-            first = found.setdefault(disk.key.id, disk)
-            if first is not disk:
-                raise InputError(
-                    f"{disk.folder}: is a second disk of node {disk.key.id}, after {first.folder}; "
-                    "give one of them."
-                )
-        if len(self.quorum.clusters) > 1:
-            raise InputError(
-                f"the disks are of several clusters: {', '.join(sorted(self.quorum.clusters))}; give "
-                "those of one."
-            )
-        found = {id: disk for id, disk in found.items() if id in self._once_voters}
+        known = disks_by_id(self.quorum)
+        found = {id: disk for id, disk in known.items() if id in self._once_voters}
         if not found:
-            raise InputError("the disks name no voters; give the disk of a controller that has been a voter.")
+            raise InputError(
+                "the disks are of nodes that no voter set names; give the disk of a controller that has "
+                "been a voter."
+            )
         return found
 
     @property
@@ -184,13 +173,7 @@ class Beginning:
     @cached_property
     def unable(self) -> dict[int, str]:
         """The nodes with a disk on which no process starts, and the reason."""
-        found = {}
-        for id, disk in self.disks.items():
-            if any(each.file == QUORUM_STATE for each in disk.damage):
-                found[id] = "its quorum-state cannot be read, so that its process exits"
-            elif not disk.has_prefix:
-                found[id] = "its log lacks the beginning, and no snapshot has it"
-        return found
+        return {id: why for id, disk in self.disks.items() if (why := cannot_start(disk))}
 
     @cached_property
     def shortened(self) -> Shortened:

@@ -3,7 +3,8 @@
 Each question is a scenario of its own: all nodes start, all but one, or one of them on an empty disk. What
 the disks do not show is answered both ways. A small network, no crash and one epoch more than the disks have
 are explored; within these bounds every order of messages, losses and timers. Where no leader is elected, up
-to two more epochs are tried: a leader that restarts leaves its epoch before it can be a candidate.
+to two more epochs are tried: a leader that restarts leaves its epoch before it can be a candidate. No step
+leads on from a violated property, so that what lies behind it is explored without judging this property.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from kraftcheck.checking import findings
 from kraftcheck.checking.run import CheckResult, check
@@ -19,10 +20,11 @@ from kraftcheck.engine.system import Limits
 from kraftcheck.evidence.disks.disk import StoredDisk
 from kraftcheck.evidence.disks.quorum import Quorum, agreed
 from kraftcheck.evidence.disks.records import LeaderChange, VoterKey
-from kraftcheck.evidence.restart.beginning import Assumed, Beginning, LostVote
+from kraftcheck.evidence.restart.beginning import GOALS, Assumed, Beginning, LostVote
 from kraftcheck.reference.types import INT32
 from kraftcheck.reference.voters import majority
 from kraftcheck.support.errors import InputError
+from kraftcheck.systems.kraft.known_exits import KNOWN
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.scenario import Expected
 
@@ -67,7 +69,9 @@ class Question:
 class Answer:
     """``elects``, ``commits``: whether a leader can be elected and commit, None where the search reached a
     limit first. ``violated``: the properties that can be violated, with the steps to it; ``looks_like``: the
-    findings that these resemble. ``complete``: whether all states within the bounds were explored.
+    findings that these resemble; ``unexplained``: those of ``violated`` that resemble none. ``complete``:
+    whether all states within the bounds were explored. ``shown``: the scenario with the worst of
+    ``violated``, which it expects.
     """
 
     question: Question
@@ -75,9 +79,11 @@ class Answer:
     commits: bool | None
     violated: tuple[tuple[str, int], ...]
     looks_like: tuple[str, ...]
+    unexplained: frozenset[str]
     complete: bool
     states: int
     seconds: float
+    shown: KRaftScenario
 
     @property
     def loses(self) -> bool:
@@ -91,7 +97,7 @@ class Answer:
         start. An exit of a process that a finding shows is not: it can be started again.
         """
         stuck = self.question.kind == "all" and not (self.elects and self.commits)
-        serious = [name for name, _ in self.violated if name != "NoFatal" or not self.looks_like]
+        serious = [name for name, _ in self.violated if name != "NoFatal" or name in self.unexplained]
         return self.loses or bool(serious) or (stuck and self.complete)
 
 
@@ -167,10 +173,12 @@ def assumptions(beginning: Beginning) -> list[tuple[str, Assumed]]:
 
 def lost_votes(beginning: Beginning) -> Iterator[LostVote]:
     """The votes that nodes without a quorum-state have given, or may have given to the node of another
-    disk.
+    disk. A disk that no voter set names has replaced the one on which its node voted.
     """
+    voters = {key for keys in beginning.sets for key in keys}
     for node, disk in beginning.disks.items():
-        if disk.state is not None or node in beginning.unable or not disk.batches:
+        replaced = not beginning.is_static and disk.key not in voters
+        if disk.state is not None or node in beginning.unable or replaced:
             continue
         known = dict(_granted(beginning.quorum, node))
         for epoch, candidate in sorted(known.items()):
@@ -236,44 +244,86 @@ def answer(question: Question, beginning: Beginning, limits: Limits, threads: in
     explored, too: they show what is possible.
     """
     tell(question.words)
-    whole = _explored(question.scenario, limits, threads)
+    runs = _explored(question.scenario, limits, threads, tell)
     for _ in range(MORE_EPOCHS):
-        if whole.limit is not None or not whole.exploration.missing_goals:
+        if not _complete(runs) or not _missing(runs):
             break
         question = replace(question, scenario=_with_one_more_epoch(question.scenario))
-        whole = _explored(question.scenario, limits, threads)
-    results = [whole]
-    if whole.limit is not None and whole.exploration.missing_goals:
+        runs = _explored(question.scenario, limits, threads, tell)
+    complete = _complete(runs)
+    if not complete and _missing(runs):
         for node in beginning.current_voters:
             if beginning.ids[node] in question.scenario.replicas.stopped:
                 continue
             tell(f"{question.words}; elections of node {node}")
             alone = _only_elections_of(question.scenario, beginning.ids[node])
-            results.append(_explored(alone, limits, threads))
-    answered = _answer(question, results)
-    if question.kind == "lost" and "NoFatal" in dict(answered.violated) and not answered.looks_like:
-        past = _explored(_past_wiped_leader(question.scenario), limits, threads)
+            runs += _explored(alone, limits, threads, tell)
+    answered = _answer(question, runs, complete=complete)
+    if question.kind == "lost" and "NoFatal" in answered.unexplained:
+        past = _check(_with_ignored(question.scenario, (_WIPED_LEADER,)), limits, threads)
         left = {each.property: each.depth for each in past.exploration.violations}
         if left.get("NoFatal", INT32) > dict(answered.violated)["NoFatal"]:
-            answered = replace(answered, looks_like=(_WIPED_LEADER,))
+            looks_like = (*answered.looks_like, _WIPED_LEADER)
+            unexplained = answered.unexplained - ({"NoFatal"} if _only_known_exits(runs) else set())
+            answered = replace(answered, looks_like=looks_like, unexplained=unexplained)
     return answered
 
 
-def _answer(question: Question, results: list[CheckResult]) -> Answer:
-    complete = results[0].limit is None
+def _explored(scenario: KRaftScenario, limits: Limits, threads: int, tell: Tell) -> list[CheckResult]:
+    """The exploration of ``scenario``, and of what lies behind the properties that it violates: without
+    these, and past the known exits of processes.
+    """
+    runs = [_check(scenario, limits, threads)]
+    while (behind := _behind(runs)) is not None:
+        tell(f"{scenario.about.partition(',')[0]}; what comes after {', '.join(runs[-1].violated)}")
+        runs.append(_check(behind, limits, threads))
+    return runs
+
+
+def _behind(runs: list[CheckResult]) -> KRaftScenario | None:
+    """The scenario past what the last run violates; None where nothing worse can lie behind it."""
+    last = runs[-1]
+    violated = {each.property for each in last.exploration.violations}
+    if not violated or (violated & LOSES and not _missing(runs)):
+        return None
+    scenario = cast(KRaftScenario, last.scenario)
+    if "NoFatal" in violated and not scenario.check.ignore_fatal:
+        violated.discard("NoFatal")
+        scenario = _with_ignored(scenario, tuple(each.finding for each in KNOWN))
+    without = (*scenario.check.without, *sorted(violated))
+    return scenario.model_copy(update={"check": scenario.check.model_copy(update={"without": without})})
+
+
+def _missing(runs: list[CheckResult]) -> set[str]:
+    """The goals that none of ``runs`` reaches."""
+    return set(GOALS).intersection(*(run.exploration.missing_goals for run in runs))
+
+
+def _complete(runs: list[CheckResult]) -> bool:
+    return all(run.limit is None for run in runs)
+
+
+def _only_known_exits(runs: list[CheckResult]) -> bool:
+    """Whether no process exits where the exits that findings show are passed."""
+    past = [run for run in runs if cast(KRaftScenario, run.scenario).check.ignore_fatal]
+    return not any("NoFatal" in run.violated for run in past)
+
+
+def _answer(question: Question, runs: list[CheckResult], *, complete: bool) -> Answer:
     violated: dict[str, int] = {}
     looks_like: dict[str, None] = {}
-    for result in results:
+    unexplained = set[str]()
+    for result in runs:
         for each in result.exploration.violations:
             violated[each.property] = min(each.depth, violated.get(each.property, each.depth))
         for trace in result.traces(seek=False):
             known = findings.recognised(trace)
             looks_like |= {} if known is None else {known.id: None}
+            unexplained |= {trace.property} if known is None and trace.property is not None else set()
+    missing = _missing(runs)
 
     def reached(goal: str) -> bool | None:
-        if any(goal not in result.exploration.missing_goals for result in results):
-            return True
-        return False if complete else None
+        return True if goal not in missing else False if complete else None
 
     return Answer(
         question,
@@ -281,18 +331,32 @@ def _answer(question: Question, results: list[CheckResult]) -> Answer:
         reached("GoalRecordCommitted"),
         tuple(sorted(violated.items(), key=lambda each: each[1])),
         tuple(looks_like),
+        frozenset(unexplained),
         complete,
-        sum(result.exploration.distinct for result in results),
-        sum(result.seconds for result in results),
+        sum(result.exploration.distinct for result in runs),
+        sum(result.seconds for result in runs),
+        _shown(question.scenario, runs),
     )
 
 
-def _explored(scenario: KRaftScenario, limits: Limits, threads: int) -> CheckResult:
+def _shown(scenario: KRaftScenario, runs: list[CheckResult]) -> KRaftScenario:
+    """The scenario of the run with the worst violation, which expects those that a search finds first."""
+    bad = [run for run in runs if run.violated]
+    if not bad:
+        return scenario
+    worst = next((run for run in bad if LOSES.intersection(run.violated)), bad[0])
+    first = min(each.depth for each in worst.exploration.violations)
+    names = tuple(each.property for each in worst.exploration.violations if each.depth == first)
+    expect = Expected(verdict="violated", violates=names)
+    return cast(KRaftScenario, worst.scenario).model_copy(update={"expect": expect})
+
+
+def _check(scenario: KRaftScenario, limits: Limits, threads: int) -> CheckResult:
     return check(scenario, threads=threads, limits=limits, keep_going=True)
 
 
-def _past_wiped_leader(scenario: KRaftScenario) -> KRaftScenario:
-    check_ = scenario.check.model_copy(update={"ignore_fatal": (_WIPED_LEADER,)})
+def _with_ignored(scenario: KRaftScenario, exits: tuple[str, ...]) -> KRaftScenario:
+    check_ = scenario.check.model_copy(update={"ignore_fatal": exits})
     return scenario.model_copy(update={"check": check_})
 
 
@@ -309,12 +373,11 @@ def _only_elections_of(scenario: KRaftScenario, replica: int) -> KRaftScenario:
 
 def with_verdict(answered: Answer) -> KRaftScenario:
     """The scenario of an answer, which expects what was found; without the goals that cannot be reached."""
-    scenario, violated = answered.question.scenario, tuple(name for name, _ in answered.violated)
-    expect = Expected(verdict="violated", violates=violated) if violated else Expected(verdict="holds")
+    scenario = answered.shown
     reached = {"GoalLeaderElected": answered.elects, "GoalRecordCommitted": answered.commits}
     goals = tuple(goal for goal in scenario.check.goals if reached.get(goal) is not False)
     check_ = scenario.check.model_copy(update={"goals": goals})
-    return scenario.model_copy(update={"expect": expect, "check": check_})
+    return scenario.model_copy(update={"check": check_})
 
 
 def beginning_of(quorum: Quorum, preset: str) -> Beginning:

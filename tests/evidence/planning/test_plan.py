@@ -17,7 +17,7 @@ from kraftcheck.evidence.planning.search import Plan, plan
 from kraftcheck.evidence.planning.situation import Member, parse_goal, parse_situation
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.outputs import schema
-from tests.laboratory.disks.written import Disk, write_disk
+from tests.laboratory.disks.written import BEGIN, DATA, Batch, Disk, VoterSet, write_disk
 
 STATUS = """\
 LeaderId:               1
@@ -139,6 +139,50 @@ def test_disks_of_a_quorum(tmp_path: Path) -> None:
     found = of_disks(quorum, frozenset({2}), frozenset())
     assert found.voters == {Member(1), Member(2), Member(3)}
     assert found.running == {Member(1), Member(3, 2)} and found.down == {Member(2)}
+
+
+ADDED = (BEGIN, DATA, Batch(1, (VoterSet((1, 2, 3, 4)),)))
+
+
+@pytest.mark.parametrize(
+    ("disks", "down", "says"),
+    [
+        # Of a set of four the record needs three; the next leader may take it back.
+        ((Disk(1, log=ADDED), Disk(2, log=(BEGIN, DATA)), Disk(3)), (), "may not be committed"),
+        ((Disk(1), Disk(2, cluster="B" * 22)), (), "the disks are of several clusters"),
+        ((Disk(1), Disk(2), Disk(3, state=(-1, -1, -1))), (), "repair that first, or name it with --lost"),
+        ((Disk(1), Disk(2), Disk(3)), (7,), "7 is neither a voter nor an observer"),
+    ],
+)
+def test_disks_that_give_no_situation_are_refused(
+    disks: tuple[Disk, ...], down: tuple[int, ...], says: str, tmp_path: Path
+) -> None:
+    quorum = Quorum(tuple(read_disk(write_disk(tmp_path, each)) for each in disks))
+    with pytest.raises(InputError, match=says):
+        of_disks(quorum, frozenset(down), frozenset())
+
+
+def test_two_disks_of_one_node_are_refused(tmp_path: Path) -> None:
+    copies = [read_disk(write_disk(tmp_path / name, Disk(1))) for name in ("a", "b")]
+    with pytest.raises(InputError, match="is a second disk of node 1"):
+        of_disks(Quorum(tuple(copies)), frozenset(), frozenset())
+
+
+def test_a_voter_set_of_a_majority_is_taken(tmp_path: Path) -> None:
+    disks = [Disk(id, log=ADDED) for id in (1, 2, 4)]
+    quorum = Quorum(tuple(read_disk(write_disk(tmp_path, each)) for each in disks))
+    found = of_disks(quorum, frozenset(), frozenset())
+    assert found.voters == {Member(1), Member(2), Member(3), Member(4)}
+
+
+@pytest.mark.slow
+def test_what_an_election_during_a_step_can_do_is_its_risk(capsys: pytest.CaptureFixture[str]) -> None:
+    """A leader that is deposed during the removal truncates what it had read, and skips the voter set."""
+    (step,) = found("voters=1,2,3 leader=1", "1,2").steps or ()
+    assert step.complete and "skipped-voter-set" in step.risk.refusal and step.risk.scenario is not None
+    assert main(["plan", "voters=1,2,3 leader=1", "--goal", "voters=1,2"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "if another leader is elected during this step: VotersOfTheLog can be violated" in text
 
 
 @pytest.mark.parametrize(

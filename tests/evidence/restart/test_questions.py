@@ -9,14 +9,22 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.engine.system import Limits
 from kraftcheck.evidence.disks.disk import LOG_FOLDER, QUORUM_STATE, read_disk
 from kraftcheck.evidence.disks.quorum import Quorum
-from kraftcheck.evidence.restart.questions import Answer, answer, assumptions, beginning_of, questions
+from kraftcheck.evidence.restart.questions import (
+    Answer,
+    answer,
+    assumptions,
+    beginning_of,
+    questions,
+    with_verdict,
+)
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.outputs import schema
-from tests.laboratory.disks.written import BEGIN, DATA, Batch, Disk, Leader, VoterSet, write_disk
+from tests.laboratory.disks.written import BEGIN, DATA, Batch, Disk, Leader, Version, VoterSet, write_disk
 
 THREE = (Disk(1, state=(1, 1, 1)), Disk(2, state=(1, 1, 1)), Disk(3))
 SHORT = (BEGIN, DATA)
@@ -91,6 +99,35 @@ def test_an_empty_disk_of_a_static_voter_can_lose_what_is_committed(tmp_path: Pa
     assert not found["lost-3"].loses
 
 
+@pytest.mark.slow
+def test_a_loss_behind_another_violation_is_found(tmp_path: Path) -> None:
+    """Node 3 has missed the upgrade to kraft.version 1: it counts the vote of an empty disk by its id.
+
+    That alone violates a property, and its leadership and what it lacks lie behind this violation.
+    """
+    before = (Batch(1, (Leader(1),)), DATA, DATA)
+    log = (*before, Batch(1, (Version(), VoterSet((1, 2, 3)))), Batch(2, (Leader(2),)), Batch(2))
+    quorum = written(
+        tmp_path,
+        *(Disk(id, log=log, state=(2, 2, 2), snapshots={}) for id in (1, 2)),
+        Disk(3, log=before, snapshots={}, configured=(1, 2, 3)),
+    )
+    found = answers(quorum, "lost-1")["lost-1"]
+    assert {"WipedReplicaIsAnother", "LeaderCompleteness"} <= dict(found.violated).keys()
+    assert found.loses and found.is_bad
+    shown = with_verdict(found)
+    assert "LeaderCompleteness" in shown.expect.violates and check(shown).as_expected
+
+
+@pytest.mark.slow
+def test_the_election_behind_an_exit_is_found(tmp_path: Path) -> None:
+    """The exit of the process on the empty disk ends nothing for the other two."""
+    found = answers(written(tmp_path, *THREE), "lost-1")["lost-1"]
+    assert "NoFatal" in dict(found.violated) and found.looks_like
+    assert found.complete and found.elects and found.commits and not found.is_bad
+    assert "NoFatal" in with_verdict(found).expect.violates
+
+
 def test_the_only_copy_is_lost_with_its_disk(tmp_path: Path) -> None:
     single = Disk(1, log=(Batch(1, (Leader(1), VoterSet((1,)))), DATA), state=(1, 1, 1), snapshots={})
     found = answers(written(tmp_path, single), "all-nodes", "lost-1")
@@ -116,6 +153,25 @@ def test_a_vote_that_a_lost_file_had_is_explored_both_ways(tmp_path: Path) -> No
     assert [("lost-vote=2:1/d1" in text) for text in texts] == [False, True]
 
 
+@pytest.mark.parametrize("log", [(), SHORT])
+def test_a_voter_that_granted_a_vote_has_given_it_whatever_its_log_has(
+    log: tuple[Batch, ...], tmp_path: Path
+) -> None:
+    led = (*SHORT, Batch(2, (Leader(3, granting=(1,)),)))
+    quorum = written(
+        tmp_path, Disk(1, log=log, state=None), Disk(2, log=SHORT), Disk(3, log=led, state=(2, 3, 3))
+    )
+    (vote,) = assumptions(beginning_of(quorum, "kafka"))[0][1].votes
+    assert (vote.voter, vote.epoch, vote.candidate.id, vote.certain) == (1, 2, 3, True)
+
+
+def test_a_disk_that_has_replaced_another_has_not_given_its_votes(tmp_path: Path) -> None:
+    led = (*SHORT, Batch(2, (Leader(3, granting=(1,)),)))
+    new = Disk(1, log=led, state=None, directories=1)
+    quorum = written(tmp_path, new, Disk(2, log=SHORT), Disk(3, log=led, state=(2, 3, 3)))
+    assert not any(each.votes for _, each in assumptions(beginning_of(quorum, "kafka")))
+
+
 def test_brokers_are_left_out_and_unreadable_files_keep_a_node_down(tmp_path: Path) -> None:
     quorum = written(tmp_path, *THREE, Disk(101))
     (tmp_path / "node-3" / LOG_FOLDER / QUORUM_STATE).write_text("")
@@ -138,7 +194,7 @@ def test_ids_and_epochs_that_are_too_large_for_a_scenario_are_replaced(tmp_path:
     ("disks", "says"),
     [
         ((Disk(1, cluster="A" * 22), Disk(2, cluster="B" * 22)), "the disks are of several clusters"),
-        ((Disk(1, log=(), snapshots={}, state=None),), "the disks name no voters"),
+        ((Disk(1, log=(), snapshots={}, state=None),), "of nodes that no voter set names"),
     ],
 )
 def test_disks_that_are_no_quorum_are_refused(disks: tuple[Disk, ...], says: str, tmp_path: Path) -> None:

@@ -36,9 +36,10 @@ def directory(number: int) -> str:
 
 @dataclass(frozen=True)
 class Leader:
-    """A LeaderChange record."""
+    """A LeaderChange record; ``granting``: the voters that have voted for the leader, apart from itself."""
 
     id: int
+    granting: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,10 @@ def _key(record: Written) -> bytes | None:
 
 def _value(record: Written) -> bytes:
     match record:
-        case Leader(id):
-            voter = LeaderChangeVoter(voter_id=i32(id))
+        case Leader(id, granting):
+            voters = tuple(LeaderChangeVoter(voter_id=i32(each)) for each in (id, *granting))
             message: object = LeaderChangeMessage(
-                version=i16(0), leader_id=BrokerId(id), voters=(voter,), granting_voters=(voter,)
+                version=i16(0), leader_id=BrokerId(id), voters=voters, granting_voters=voters
             )
         case Version(level):
             message = KRaftVersionRecord(version=i16(0), k_raft_version=i16(level))
