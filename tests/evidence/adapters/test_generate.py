@@ -60,6 +60,7 @@ INDISTINGUISHABLE = {
     "start-on-unknown-disk-writes-first": OF_DISKS,
     "snapshot-lost-with-power": OF_DISKS,
     "log-behind-its-snapshot": OF_DISKS,
+    "log-kept-behind-its-snapshot": OF_DISKS,
     "last-fetch-goes-back": OF_CLOCKS,
     "caught-up-goes-back": OF_CLOCKS,
     "second-answer-about-versions": "no second answer is awaited: the leader asks once a change (ADD-8)",
