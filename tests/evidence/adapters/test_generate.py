@@ -48,7 +48,10 @@ REFERENCE = shlex.join([sys.executable, "-m", "kraftcheck.evidence.adapters.adap
 #: The presets whose messages have a form on the wire.
 DRIVEN = ["kafka", *(name for name in DOCUMENTS if name != "kip595")]
 #: The mutants that no sequence of events tells from the reference, with the reason.
-OF_DISKS = "the driver writes the files, of known versions and whole, and takes zeros for no directory id"
+OF_DISKS = (
+    "the driver writes the files, of known versions and whole, takes zeros for no directory id, and begins a "
+    "log that ends before its newest snapshot at the end of that snapshot"
+)
 EQUIVALENT, OF_CLOCKS = "it is equivalent", "the driver's clock is not set back"
 INDISTINGUISHABLE = {
     "candidate-vote-rule-removed": EQUIVALENT,
@@ -58,6 +61,8 @@ INDISTINGUISHABLE = {
     "unknown-file-version-is-blank": OF_DISKS,
     "start-on-unknown-disk-writes-first": OF_DISKS,
     "snapshot-lost-with-power": OF_DISKS,
+    "log-behind-its-snapshot": OF_DISKS,
+    "log-kept-behind-its-snapshot": OF_DISKS,
     "last-fetch-goes-back": OF_CLOCKS,
     "caught-up-goes-back": OF_CLOCKS,
     "second-answer-about-versions": "no second answer is awaited: the leader asks once a change (ADD-8)",
