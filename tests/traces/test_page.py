@@ -36,6 +36,14 @@ def test_the_document_has_every_step() -> None:
     assert any("Candidate → Leader" in text for step in found.steps for text in step.moments)
 
 
+def test_an_outcome_is_short() -> None:
+    outcomes = [step.outcome for step in document_of(counterexample(UNSTABLE)).steps]
+    assert outcomes[-1].startswith("→ Leader")
+    assert any(text.startswith("→ Candidate, epoch ") for text in outcomes) and "" in outcomes
+    (trace,) = check(find("finding-wiped-leader")).traces()
+    assert [step.outcome for step in document_of(trace).steps][-1] == "exits"
+
+
 def test_effects_that_never_happen() -> None:
     effects = [effect for step in document_of(counterexample(POWER_LOSS)).steps for effect in step.effects]
     assert {effect.done for effect in effects} == {True, False}

@@ -122,6 +122,19 @@ def test_the_header_leads_to_the_step_that_violates_and_the_overview_lists_it(op
     assert counter(opened) == f"{LAST} / {LAST}"
 
 
+def test_a_lost_message_and_an_outcome_are_seen_first(opened: Any, tmp_path: Path) -> None:
+    document = document_of(counterexample(UNSTABLE))
+    lost = replace(document.steps[0], kind="lose", head="←2 VoteRequest(e1) is lost", violations=())
+    file = tmp_path / "lost.html"
+    file.write_text(page(replace(document, steps=(lost, *document.steps[1:]))), encoding="utf-8")
+    opened.get(file.as_uri())
+    assert text_of(opened, "#row-1 .label") == "lost: ←2 VoteRequest(e1)"
+    assert text_of(opened, f"#row-{LAST} .label").startswith("→ Leader")
+    opened.execute_script(f"go({LAST}); paintNow()")
+    under = "const box = document.getElementById(arguments[0]).getBoundingClientRect();"
+    assert opened.execute_script(f"{under} return box.bottom <= innerHeight", f"row-{LAST}")
+
+
 def test_every_shape_of_the_picture_is_in_the_key(opened: Any) -> None:
     """Lines, marks and the ends of arrows, by their classes."""
     shapes = "return [...document.querySelectorAll(arguments[0])].map((shape) => shape.getAttribute('class'))"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kraftcheck.reference.effects import ArmTimer
+from kraftcheck.reference.events import Timer
 from kraftcheck.reference.log import is_up_to_date
 from kraftcheck.reference.messages import VoteRequest, VoteResponse
 from kraftcheck.reference.replica import Candidate, Election, Leader, Prospective, Replica
@@ -33,22 +35,29 @@ def remarks(before: Node, after: Node, message: InFlight | None, runs: Sequence[
     """
     starts, old, new = any(run.start for run in runs), before.replica, after.replica
     if starts:
-        yield _starts(before, new)
+        yield _starts(before, after)
     if new is None:
         return
     if old is not None and old.voters.keys != new.voters.keys:
         yield from _changes_voters(old, new)
     yield from _election(None if starts else old, new, message)
+    yield from _check_quorum(old, new, message, runs)
     payload = None if message is None else message.payload
     if old is not None and isinstance(payload, VoteRequest):
         yield from _refuses(old, payload)
 
 
-def _starts(before: Node, new: Replica | None) -> str:
-    state = before.disk.quorum_state
+def _starts(before: Node, after: Node) -> str:
+    new, disk = after.replica, before.disk
+    if after.disk.directory != disk.directory:
+        if before.replaced is None or before.replaced.directory != after.disk.directory:
+            return "The process starts on a new disk, which has no epoch, no vote and no log."
+        disk = before.replaced
+    state = disk.quorum_state
     if state is None:
         return "The process starts; its disk has no epoch and no vote."
-    own = new is not None and state.voted is not None and state.voted.id == new.id
+    process = new or before.replica
+    own = state.voted is not None and process is not None and state.voted.id == process.id
     vote = "no vote" if state.voted is None else "a vote for " + ("itself" if own else print_key(state.voted))
     leader = "no leader" if state.leader is None else f"leader {state.leader}"
     told = f"The process starts with what its disk has: epoch {state.epoch}, {vote}, {leader}."
@@ -60,6 +69,9 @@ def _starts(before: Node, new: Replica | None) -> str:
 def _changes_voters(old: Replica, new: Replica) -> Iterator[str]:
     of_log = new.assignment_offset < 0 and new.voters_offset >= 0
     why = ": it uses the newest voter set of its log, committed or not" if of_log else ""
+    if not new.voters.keys:
+        yield f"It has no voter set now, before {_ids(old.voters.ids)}."
+        return
     yield f"Its voters are now {_ids(new.voters.ids)}, before {_ids(old.voters.ids)}{why}."
     if old.is_voter and not new.is_voter:
         yield "It is no voter by this set, and does not become candidate as long as that is so."
@@ -106,6 +118,25 @@ def _tally(what: str, election: Election, own: int) -> str:
         f"It needs {needed} {what if needed > 1 else what[:-1]} of its voters {_ids(election.voters)} and "
         f"has {has}: granted by {_ids(election.granted, own)}{rejected}."
     )
+
+
+def _check_quorum(
+    old: Replica | None, new: Replica, message: InFlight | None, runs: Sequence[Run]
+) -> Iterator[str]:
+    """Of two or three voters each fetch of a voter restarts the timer, which is not worth knowing."""
+    if message is None or old is None or not isinstance(old.role, Leader) or len(old.voters) < 4:
+        return
+    if not isinstance(new.role, Leader) or old.epoch != new.epoch:
+        return
+    done = [effect for run in runs for effect in run.effects[: run.completed]]
+    if any(isinstance(each, ArmTimer) and each.timer is Timer.CHECK_QUORUM for each in done):
+        yield (
+            "It restarts its check-quorum timer. Since the last restart it had counted contacts of "
+            f"{_ids(old.role.contacts)}; this message is from {message.source}."
+        )
+        waited = {each.source for each in old.parked} - {message.source}
+        if answered := sorted(waited - {each.source for each in new.parked}):
+            yield f"It handles a fetch again that has waited in purgatory: of {_ids(answered)}."
 
 
 def _refuses(old: Replica, request: VoteRequest) -> Iterator[str]:

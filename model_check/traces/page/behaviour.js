@@ -95,10 +95,15 @@ function flyingAfter(number) {
   return doc.arrows.filter((arrow) => arrow.sent <= number && (arrow.ended === null || arrow.ended > number));
 }
 
-// The changes of the lane itself that an overview tells, without its name.
-function ownMoments(step) {
-  const begin = `${doc.lanes[step.lane].name}: `;
-  return step.moments.filter((text) => text.startsWith(begin)).map((text) => text.slice(begin.length));
+// A step in the picture, where there is little room, as [class, text]: the outcome of a message comes first, as
+// the arrow shows that it arrives; so does that of a step that violates the property.
+function labelOf(step) {
+  if (step.kind === "lose") return [["told", `lost: ${headOf(step).replace(/ is lost$/, "")}`]];
+  const acts = step.kind === "act";
+  const head = [acts ? "" : "told", headOf(step)];
+  if (!step.outcome) return [head];
+  const outcome = ["outcome", step.outcome];
+  return acts && !step.violations.length ? [head, outcome] : [outcome, head];
 }
 
 // A field that follows from others that change in the same step.

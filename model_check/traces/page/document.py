@@ -14,10 +14,11 @@ from typing import Any
 from kraftcheck import spec
 from kraftcheck.systems.kind import Place, called
 from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.kraft.text.fields import NOTHING
 from kraftcheck.traces.journeys import journeys
 from kraftcheck.traces.model import Change, Trace, TraceStep
 from kraftcheck.traces.view import StepView, event_of, moments_of, step_view, view_of
-from kraftcheck.traces.words import label, node_fields
+from kraftcheck.traces.words import RUNNING, label, node_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ class Step:
     empty. ``remarks``: what the step means, such as how many votes there are. ``summaries``: the lanes with
     another summary after the step, and that. ``events``: the events that the reference was asked about.
     ``rules``: the ids of the rules that decided, in order. ``notes``: what changed beyond the lanes.
-    ``moments``: the changes that an overview mentions. ``cycle``: whether the steps from here on repeat for
-    ever.
+    ``moments``: the changes that an overview mentions; ``outcome``: those of the lane itself in a few words.
+    ``cycle``: whether the steps from here on repeat for ever.
     """
 
     lane: int
@@ -89,6 +90,7 @@ class Step:
     besides: str = ""
     remarks: tuple[str, ...] = ()
     summaries: tuple[tuple[int, str], ...] = ()
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,7 @@ def _step(lanes: Mapping[Place, int], step: TraceStep, seen: StepView, before: M
         rules=step.rules,
         notes=tuple(line.text for line in seen.world if line.kind == "history"),
         moments=tuple(moments_of(step)),
+        outcome=", ".join(_outcome(step, words.telling)),
         violations=step.violations,
         cycle=seen.begins_cycle,
     )
@@ -232,6 +235,20 @@ def _head(step: TraceStep) -> tuple[str, str]:
         again = " and starts again" if step.runs and step.runs[-1].start else ""
         event, besides = besides[0] + again, besides[1:]
     return event, "; ".join(besides)
+
+
+def _outcome(step: TraceStep, telling: Iterable[str]) -> Iterator[str]:
+    """What the acting component is afterwards: ``→ Leader``, ``epoch 2``, ``exits``."""
+    changed = {each.field: each for each in step.changes if each.replica == step.replica}
+    ends = "process" in changed and changed["process"].after != RUNNING
+    for field in telling:
+        if field not in changed or changed[field].after == NOTHING:
+            continue
+        after = changed[field].after
+        if field == "process":
+            yield "exits" if after.startswith("ended") else "starts" if after == RUNNING else after
+        elif not ends:
+            yield f"→ {after}" if field == "role" else f"{field} {after}"
 
 
 def _cycle(trace: Trace, steps: Sequence[Step]) -> Iterator[Reason]:

@@ -96,6 +96,7 @@ function pictureKey() {
   const marks = new Set(doc.steps.map(markOf));
   for (const [what, text] of Object.entries(MARKS))
     if (marks.has(what)) item(`step: ${text}`, ["circle", { cx: 22, cy: 7, r: what === "moment" ? 6 : 4.5, class: `mark ${what}` }]);
+  if (doc.steps.some(restarts)) item("square: the process starts, for example after a crash", ["rect", { x: 16, y: 1, width: 12, height: 12, class: "mark moment" }]);
   const ends = new Set(doc.arrows.map((arrow) => (arrow.copy ? "copy" : arrow.end)));
   for (const [what, text] of Object.entries(ENDS))
     if (ends.has(what)) item(what === "delivered" ? text : `message: ${text}`, ...arrowShapes(what));

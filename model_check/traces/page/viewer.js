@@ -46,7 +46,7 @@ const verdict = put(top_, "p", {});
 function showHeader() {
   document.title = title.textContent = doc.title;
   verdict.className = doc.verdict ? "violates" : "note";
-  verdict.textContent = doc.reasons[0] ?? doc.verdict ?? "No property is violated.";
+  verdict.textContent = doc.reasons[0] ?? doc.verdict ?? "No step violates a property.";
   const broken = breaking();
   if (broken.length) verdict.append(" ", linkTo(broken[0], `Show step ${broken[0]}`));
 }
@@ -186,6 +186,7 @@ function paintArrow(arrow) {
   const short = arrow.end !== "delivered";
   if (short) x2 = x1 + (x2 - x1) * (arrow.end === "cut link" ? 0.35 : 0.7);
   if (arrow.end === "cut link") y2 = y1 + 6;
+  if (arrow.end === "lost") y2 -= ROW / 2; // Between two rows, where no text hides the cross.
   const kind = arrow.end.replaceAll(" ", "-") + (active ? " active" : "") + (arrow.copy ? " copy" : "");
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
@@ -208,10 +209,18 @@ function paintMark(number) {
   if (number === 0) return;
   const step = doc.steps[number - 1];
   if (chosen.hidden.has(step.lane)) return;
-  draw(picture, "circle", { cx: laneAt(step.lane), cy: rowAt(number), r: step.moments.length ? 6 : 4.5, class: `mark ${markOf(step)}` });
+  drawMark(picture, laneAt(step.lane), rowAt(number), step);
+}
+function drawMark(parent, x, y, step) {
+  const what = markOf(step);
+  if (restarts(step)) draw(parent, "rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: `mark ${what}` });
+  else draw(parent, "circle", { cx: x, cy: y, r: step.moments.length ? 6 : 4.5, class: `mark ${what}` });
 }
 function markOf(step) {
   return step.violations.length ? "violation" : step.moments.length ? "moment" : step.kind;
+}
+function restarts(step) {
+  return step.events.includes("start");
 }
 
 function paintRows(from, to) {
@@ -232,8 +241,9 @@ function paintRows(from, to) {
     put(row, "span", { class: "number" }, number === 0 ? "" : String(number));
     const name = step === null ? BEGINNING : headOf(step);
     const shown = step === null ? lanesShown.length > 0 : !chosen.hidden.has(step.lane);
-    const label = put(row, "span", { class: "label", title: name }, shown ? name : "");
-    if (shown && step !== null) for (const text of ownMoments(step)) put(label, "span", { class: "told" }, ` ${text}`);
+    const label = put(row, "span", { class: "label", title: name });
+    const parts = step === null ? [["", name]] : labelOf(step);
+    if (shown) for (const [kind, text] of parts) put(label, "span", { class: kind }, `${text} `);
     label.style.left = `${shown ? laneAt(step === null ? lanesShown[0] : step.lane) + 10 : HEAD}px`;
     label.style.maxWidth = `${laneWidth - 26}px`;
     if (step?.violations.length) label.classList.add("violation");
@@ -256,7 +266,8 @@ function go(number, scroll = true) {
   if (scroll) {
     const y = chosen.step * ROW;
     if (y < scroller.scrollTop + ROW) scroller.scrollTop = y - ROW;
-    else if (y > scroller.scrollTop + scroller.clientHeight - 3 * ROW) scroller.scrollTop = y - scroller.clientHeight + 3 * ROW;
+    const room = scroller.clientHeight - names.offsetHeight - 2 * ROW;
+    if (y > scroller.scrollTop + room) scroller.scrollTop = y - room;
   }
   showDetail();
   showSummaries();

@@ -8,6 +8,7 @@ from kraftcheck.checking.run import check
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft.remarks import summary
 from kraftcheck.systems.scenario import find, parse
+from kraftcheck.traces import Trace
 from kraftcheck.traces.build import build
 from kraftcheck.traces.page.document import Document, document_of
 from tests.traces.trace_samples import UNSTABLE, counterexample
@@ -67,3 +68,42 @@ def test_a_restart_says_what_its_disk_has() -> None:
         "for itself makes it Candidate of epoch 2 again.",
         "It is elected. It needs 1 vote of its voters 2 and has 1: granted by itself.",
     )
+
+
+def walked(name: str, *path: int) -> Trace:
+    scenario = find(name)
+    return build(kind_of(scenario).build(scenario), scenario, path)
+
+
+def test_a_new_disk_holds_nothing_of_the_old_one() -> None:
+    document = document_of(walked("finding-wiped-leader", 1, 1, 0, 1))
+    assert remarks_of(document, 1) == (
+        "The process starts on a new disk, which has no epoch, no vote and no log.",
+        "It has no voter set now, before 1, 2.",
+    )
+
+
+def test_a_process_that_exits_at_its_start_has_voted_for_itself() -> None:
+    path = (2, 5, 3, 0, 1, 0, 0, 0, 4, 1, 2, 1, 1, 1, 3, 1, 1, 1, 2)
+    assert remarks_of(document_of(walked("finding-removed-candidate", *path)), len(path)) == (
+        "The process starts with what its disk has: epoch 2, a vote for itself, leader 3.",
+    )
+
+
+def test_which_contacts_restart_the_check_quorum_timer() -> None:
+    document = document_of(walked("finding-parked-fetch-counts-again", 0, 1, 3, 1, 0, 0, 1))
+    told = "It restarts its check-quorum timer. Since the last restart it had counted contacts of {}; this"
+    assert [remarks_of(document, step) for step in (2, 3, 6, 7)] == [
+        (),
+        (),
+        (f"{told.format(4)} message is from 2.",),
+        (
+            f"{told.format('none')} message is from 4.",
+            "It handles a fetch again that has waited in purgatory: of 2.",
+        ),
+    ]
+
+
+def test_few_voters_have_nothing_to_say_of_the_check_quorum() -> None:
+    texts = [text for step in document_of(counterexample(UNSTABLE)).steps for text in step.remarks]
+    assert texts and not any("check-quorum" in text for text in texts)
