@@ -47,7 +47,8 @@ class Status(Enum):
 class Answer:
     """The answer of one side: the ``violated`` properties, and the number of ``steps`` of a shortest
     counterexample; the numbers of distinct and generated states, and the ``depth``. ``limit``: why there is
-    no answer.
+    no answer. ``exact``: whether depth and steps are the least ones and ``violated`` is what they violate; of
+    several workers of TLC they are not.
     """
 
     distinct_states: int
@@ -57,6 +58,7 @@ class Answer:
     steps: int | None
     seconds: float
     limit: str | None = None
+    exact: bool = True
 
     @property
     def verdict(self) -> str:
@@ -212,7 +214,7 @@ def ask(scenario: Scenario, modules: Modules, wanted: Wanted, report: Report) ->
     small = not ours.violated and ours.limit is None and ours.distinct_states <= wanted.compare_states
 
     def compared(theirs: Answer, dump: Path | str) -> Comparison:
-        found = list(differences(ours, theirs, one_worker=wanted.workers == 1))
+        found = list(differences(ours, theirs))
         states, notes = None, list(_unjudged(scenario, configuration))
         if small and theirs.verdict == "holds":
             report(f"{scenario.name}: compares the states")
@@ -273,7 +275,7 @@ def tlc_answer(
         report(f"{configuration.name}: TLC: {said.progress}")
 
     done = run(tools, job, folder, max_seconds=wanted.max_seconds, progress=progress, running=running)
-    return answer_of(done, configuration.name)
+    return replace(answer_of(done, configuration.name), exact=wanted.workers == 1)
 
 
 def answer_of(done: Ran, name: str) -> Answer:
@@ -302,21 +304,21 @@ def answer_of(done: Ran, name: str) -> Answer:
     )
 
 
-def differences(ours: Answer, theirs: Answer, *, one_worker: bool = True) -> tuple[str, ...]:
-    """The differences of two answers, as sentences. With several workers TLC gives no exact depth."""
+def differences(ours: Answer, theirs: Answer) -> tuple[str, ...]:
+    """The differences of two answers, as sentences."""
     if ours.limit is not None or theirs.limit is not None:
         return ()
     if ours.verdict != theirs.verdict:
         return (f"the checker: {_told(ours)}; TLC: {_told(theirs)}",)
     if ours.violated:
         found = []
-        if one_worker and ours.steps != theirs.steps:
+        if theirs.exact and ours.steps != theirs.steps:
             found.append(f"the shortest counterexample has {ours.steps} steps, TLC's {theirs.steps}")
-        elif one_worker and not set(theirs.violated) <= set(ours.violated):
+        elif theirs.exact and not set(theirs.violated) <= set(ours.violated):
             found.append(f"{', '.join(ours.violated)} violated, in TLC {', '.join(theirs.violated)}")
         return tuple(found)
     pairs = [("distinct states", ours.distinct_states, theirs.distinct_states)]
-    if one_worker:
+    if theirs.exact:
         pairs.append(("as depth", ours.depth or 0, -1 if theirs.depth is None else theirs.depth))
     return tuple(f"{mine:,} {what}, in TLC {other:,}" for what, mine, other in pairs if mine != other)
 

@@ -26,7 +26,7 @@ def ask_about_mutant(
     ours = _answer(mutant, server, wanted)
 
     def compared(theirs: Answer, _: Path | str) -> Comparison:
-        found = differences(ours, theirs, one_worker=wanted.workers == 1)
+        found = differences(ours, theirs)
         if not found and ours.verdict == theirs.verdict == "holds":
             found = ("neither kills it",)
         return Comparison(mutant.id, ours, theirs, found)

@@ -91,8 +91,10 @@ def test_another_recorded_answer_is_a_difference(
     name: str, fields: dict[str, object], difference: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changed(folder, name, **fields)
-    assert main([*ARGUMENTS, name, "--modules", str(folder)]) == 1
-    assert difference in str(printed(capsys)["differences"])
+    # It was recorded of one worker, however many were to run now.
+    for more in ([], ["--workers", "2"]):
+        assert main([*ARGUMENTS, name, "--modules", str(folder), *more]) == 1
+        assert difference in str(printed(capsys)["differences"])
 
 
 @pytest.mark.usefixtures("no_java")

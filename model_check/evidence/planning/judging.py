@@ -142,7 +142,7 @@ class Judge:
             return Judged(_violated(result), _expecting(result))
         if result.exploration.missing_goals and result.limit is None:
             # With few messages in flight a change among many voters may have no room.
-            data["network"] |= {"capacity": 2 * len(voters)}
+            data["network"] |= {"capacity": 2 * len(before.voters)}
             result = self._explored(_in_order(data))
             if result.exploration.missing_goals and result.limit is None:
                 return Judged("it cannot be committed", from_data(data, data["name"]))
