@@ -55,9 +55,7 @@ help: ## this list
 
 install: $(INSTALLED) ## create .venv and install kraftcheck and what its tests need
 
-# Side by side, since either leaves a core idle at its beginning and its end.
-check: $(COMPILED) ## the default suite: fast tests, and the CI scenarios whose result may have changed
-	@$(BESIDE) --jobs=2 fast scenarios 3>&1
+check: $(COMPILED) fast scenarios ## the default suite: fast tests, and the CI scenarios whose result may have changed
 
 test: prepared beside ## everything CI runs: lint, types, all of `check`, slow tests, proofs, mutants, TLC, Spark
 
@@ -87,7 +85,7 @@ bench: $(INSTALLED) ## measure the engine
 	$(KRAFTCHECK) bench
 
 fast: $(INSTALLED) ## the fast tests alone
-	$(SEEDED) -m "not slow and not nightly and not spark" $(if $(SIDE_BY_SIDE),>&3 2>&1)
+	$(SEEDED) -m "not slow and not nightly and not spark"
 	@$(SAY_IF_LEFT_OUT)
 
 pytest: $(INSTALLED) ## the fast and the slow tests

@@ -37,6 +37,7 @@ def test_its_steps_are_those_of_the_system(system: RandomSystem) -> None:
         assert broken_invariants(cached, state) == broken_invariants(system, state)
 
 
+@pytest.mark.slow
 @examples(20)
 @given(systems())
 def test_a_step_is_found_again_by_its_path_alone(system: RandomSystem) -> None:

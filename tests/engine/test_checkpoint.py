@@ -203,6 +203,7 @@ def flipped(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.slow
 @examples(20)
 @given(st.data())
 def test_no_changed_bit_changes_the_answer(begun: Path, data: st.DataObject) -> None:

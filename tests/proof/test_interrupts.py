@@ -25,6 +25,7 @@ def hard_question() -> z3.Solver:
     return solver
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_a_question_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
     solver = hard_question()

@@ -102,7 +102,10 @@ STARTING = {**ASKED, "broker_epoch": "current", "has_read_its_registration": "no
             "remembered",
             {"the sender's", "another"},
         ),
-        (KIP343, "metadata-heartbeat-response", {"process": "serves"}, "state", {"ACTIVE", "STOPPING"}),
+        pytest.param(
+            *(KIP343, "metadata-heartbeat-response", {"process": "serves"}, "state", {"ACTIVE", "STOPPING"}),
+            marks=pytest.mark.slow,
+        ),
         (KIP343, "contact-lost", {"process": "serves"}, "state", {"ACTIVE", "STOPPING"}),
         (KIP343, "client-request", {"process": "usual", "fenced": "no"}, "state", {"ACTIVE", "STOPPING"}),
     ],

@@ -46,8 +46,14 @@ from kraftcheck.systems.scenario import find
 from kraftcheck.traces.build import details
 from tests.systems.kraft.small import changed
 
-SMALL = ("finding-single-voter-power-loss", "scenario-a", "scenario-a-granting-by-log", "ping-pong")
-LARGER = ("single-voter", "zombie-leader")
+SMALL = ("scenario-a",)
+LARGER = (
+    "finding-single-voter-power-loss",
+    "scenario-a-granting-by-log",
+    "ping-pong",
+    "single-voter",
+    "zombie-leader",
+)
 
 
 def naively(system: KRaftSystem) -> set[Item]:
@@ -123,6 +129,7 @@ def test_guards_are_decisions_of_the_reference() -> None:
     assert len({guard.function for guard in guards_of_replicas().values()}) > 50
 
 
+@pytest.mark.slow
 def test_guards_go_the_ways_that_happen() -> None:
     granting = check(find("scenario-a-granting-by-log"), coverage=True)
     assert granting.covered is not None and granting.covered.guards is not None
@@ -145,6 +152,7 @@ def test_only_what_replicas_do_is_watched() -> None:
     assert not seen
 
 
+@pytest.mark.slow
 def test_guards_of_brokers_go_the_ways_that_happen() -> None:
     """Links are cut and heal here; nothing else goes wrong, and nobody has clocks."""
     result = check(find("brokers-cut-off-fences"), coverage=True)
@@ -268,6 +276,7 @@ def test_what_is_covered_is_among_what_there_is() -> None:
         ]
 
 
+@pytest.mark.slow
 def test_votes_by_the_rules_that_decided_them() -> None:
     votes = together([check(find("ping-pong"), coverage=True)]).votes()
     assert {rule for rules in votes.values() for rule in rules} <= {*to_cover()[RULE]}

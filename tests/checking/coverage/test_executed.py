@@ -59,6 +59,7 @@ def test_what_ran_is_what_a_profiler_sees(name: str) -> None:
     assert ran.names == profiled(name)
 
 
+@pytest.mark.slow
 def test_what_a_system_keeps_of_the_reference_runs_again() -> None:
     voters = static_voters((1, 2))
     log = Log((Batch(0, 1, (Voters(voters),)),))

@@ -134,6 +134,7 @@ def test_the_reference_agrees_with_itself(preset: str) -> None:
         assert driven.steps > 0
 
 
+@pytest.mark.slow
 def test_scripts_exercise_every_rule_of_what_scenarios_have_no_notion_of() -> None:
     areas = ("ADD-", "REMOVE-", "UPDATE-", "KVER-", "SNAP-", "VSET-", "FETCH-12", "FETCH-13")
     of_kafka = [choices(preset) for preset in (KAFKA, KAFKA_TRUNK)]

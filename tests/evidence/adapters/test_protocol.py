@@ -227,6 +227,7 @@ def test_the_adapter_of_the_reference_answers_nonsense_with_an_error() -> None:
     assert answer["id"] == 1 and "start" in answer["error"]
 
 
+@pytest.mark.slow
 def test_time_never_goes_back_and_a_timer_is_not_early() -> None:
     for sequence in sequences():
         now = 0

@@ -144,6 +144,7 @@ KEYS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.data())
 def test_hostile_records_are_counted_and_raise_nothing(data: st.DataObject) -> None:

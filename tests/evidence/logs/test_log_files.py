@@ -206,6 +206,7 @@ def test_no_bytes_raise(pieces: list[bytes]) -> None:
     assert sum(report.findings.problem_counts.values()) >= len(report.findings.problems)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file() -> None:
     """20 MB of text in which every process repeats itself: restarts, epochs, high watermarks without end."""
 

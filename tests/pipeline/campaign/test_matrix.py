@@ -62,6 +62,7 @@ def test_cells_are_all_combinations_each_with_an_id_of_its_own(matrix: dict[str,
     assert [cell.id("sources") for cell in cells_of(matrix)] == [cell.id("sources") for cell in cells]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(MATRICES)
 def test_the_reference_as_it_is_runs_wherever_a_mutant_does(matrix: dict[str, Any]) -> None:
