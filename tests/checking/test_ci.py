@@ -75,6 +75,7 @@ def test_a_large_diagram_is_left_out() -> None:
     assert "mermaid" not in ci.markdown([large]) and "| large |" in ci.markdown([large])
 
 
+@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,6 +190,7 @@ def test_one_lasso_of_each_component(drawn: Drawn, fairness: list[Fairness]) -> 
         assert any(cycle <= component for cycle in cycles) == expected
 
 
+@pytest.mark.slow
 @examples(50)
 @given(graphs(), st.data())
 def test_leads_to_against_brute_force(drawn: Drawn, data: st.DataObject) -> None:

@@ -13,6 +13,7 @@ from kraftcheck.engine.visited import Visited
 NUMBERS = st.one_of(st.integers(1, 2**64 - 1), st.integers(1, 40), st.integers(2**58 - 3, 2**58 + 3))
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(NUMBERS, max_size=60), max_size=5))
 def test_as_a_set(batches: list[list[int]]) -> None:
     visited, expected = Visited(), set[int]()

@@ -83,6 +83,7 @@ def test_words_say_what_to_cut_first(capsys: Any) -> None:
     assert main(["graph", "single-voter", "--growth", "--format", "svg"]) == 2
 
 
+@pytest.mark.slow
 def test_a_space_that_does_not_fit_shows_its_first_levels(capsys: Any) -> None:
     words = ["graph", "single-voter", "--growth", "--max-states", "60"]
     assert main([*words, "--format", "json"]) == 3

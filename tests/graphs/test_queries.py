@@ -84,6 +84,7 @@ def test_shortest_ways(steps: list[tuple[int, int, int]], begin: set[int], end: 
     assert all(step in steps for step in taken)
 
 
+@pytest.mark.slow
 @given(edges, st.sets(st.integers(1, SIZE - 1), min_size=1))
 def test_what_every_way_shares(steps: list[tuple[int, int, int]], end: set[int]) -> None:
     found = Queries(graph_of(steps)).shared(mask(*end), NUMBERED)

@@ -7,6 +7,7 @@ import pytest
 from kraftcheck.cli.main import main
 
 
+@pytest.mark.slow
 def test_a_conjunct_of_an_action_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "fixed-voters:grant-vote:VotedOncePerEpoch"]) == 0
     place, line, total, *_ = capsys.readouterr().out.splitlines()
@@ -15,6 +16,7 @@ def test_a_conjunct_of_an_action_is_proved(capsys: pytest.CaptureFixture[str]) -
     assert total.startswith("1 of 1 proved")
 
 
+@pytest.mark.slow
 def test_results_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--json", "arithmetic"]) == 0
     results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -22,6 +24,7 @@ def test_results_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"same-voters", "one-change"} <= {each["conjunct"] for each in results}
 
 
+@pytest.mark.slow
 def test_the_list_names_what_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--list", "LogMatching"]) == 0
     names = capsys.readouterr().out.split()

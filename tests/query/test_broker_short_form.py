@@ -48,6 +48,7 @@ def test_every_state_that_is_printed_parses_back(state: Controller | Broker) -> 
     assert parse_state(describe(state)) == state
 
 
+@pytest.mark.slow
 @hypothesis_settings
 @given(values_of(EVENT).filter(says_something))
 def test_every_event_that_is_printed_parses_back(event: ControllerEvent | BrokerEvent) -> None:

@@ -53,6 +53,7 @@ def test_every_value_of_every_column_occurs(form: str, name: str) -> None:
         assert {cell[index] for cell in cells} == set(values), column
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_every_time() -> None:
     table = TABLES["vote-request"]
     assert rows(table, KAFKA) == rows(table, KAFKA)
@@ -76,7 +77,17 @@ def matching(head: str, given: Conditions) -> list[Decision]:
     return [each for conditions, each in decisions(head) if given.items() <= conditions.items()]
 
 
-@pytest.mark.parametrize("case", cases("decisions.txt"), ids=name_of)
+#: Tables of brokers with the most combinations.
+LARGE = ("alter-partition-request", "isr-change-request", "metadata-heartbeat-re")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(each, id=name_of(each), marks=[pytest.mark.slow] if each[0].startswith(LARGE) else [])
+        for each in cases("decisions.txt")
+    ],
+)
 def test_some_decisions(case: list[str]) -> None:
     head, given, results, *named = case
     conditions = dict(each.split("=") for each in given.split("; ") if each != "always")

@@ -155,6 +155,7 @@ def test_the_disk_holds_what_the_replica_shows(happening: tuple[Replica, Event],
         assert lose_power(disk).log.batches == disk.log.batches
 
 
+@pytest.mark.slow
 @examples(200)
 @given(
     st.sampled_from(["1", "1/A", "7"]),

@@ -139,6 +139,7 @@ def test_guards_go_the_ways_that_happen() -> None:
     assert (by_log, True) in granting.covered.guards and (by_log, False) not in granting.covered.guards
 
 
+@pytest.mark.slow
 def test_only_what_replicas_do_is_watched() -> None:
     """Properties ask the reference as well; that is nobody's step."""
     from kraftcheck.reference.events import Poll
@@ -183,6 +184,7 @@ def test_generators_within_a_condition_are_not_its_answer() -> None:
     assert [went for guard, went in asked if guard.text.startswith("not all(lives.is_eligible(")] == [True]
 
 
+@pytest.mark.slow
 def test_what_brokers_of_the_draft_can_cover() -> None:
     """No step names what is wrong with time-outs; error codes have the names of the draft's messages."""
     draft, shipped = (coverage.to_cover([protocol]) for protocol in (KIP343, SHIPPED))
@@ -211,6 +213,7 @@ def test_errors_have_the_names_that_the_message_gives_them(response: BrokerRespo
     assert [code for kind, code in coverage.covered(step) if kind == ERROR] == [name]
 
 
+@pytest.mark.slow
 def test_guards_of_both_kinds_of_systems_count_together() -> None:
     results = [check(find(name), coverage=True) for name in ("scenario-a", "brokers-cut-off-fences")]
     report = together(results)
@@ -284,6 +287,7 @@ def test_votes_by_the_rules_that_decided_them() -> None:
     assert "VOTE-10" in votes["granted"] and "VOTE-8" in votes["refused"]
 
 
+@pytest.mark.slow
 def test_the_report(capsys: Any) -> None:
     assert main(["check", "scenario-a", "disruptive-server", "--coverage"]) == 0
     text = capsys.readouterr().out

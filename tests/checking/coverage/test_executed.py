@@ -80,6 +80,7 @@ def test_every_function_of_the_reference_can_be_recorded() -> None:
     assert inside <= probed and len(inside) > 400
 
 
+@pytest.mark.slow
 def test_all_modules_are_recorded() -> None:
     """Also those that are imported later, if at all."""
     names = {name for name in modules() if name.startswith("kraftcheck.reference")}
@@ -87,6 +88,7 @@ def test_all_modules_are_recorded() -> None:
         assert names == set(ran._places)
 
 
+@pytest.mark.slow
 def test_functions_are_found_in_a_forked_process() -> None:
     """In which all that was there is frozen: no search for garbage passes over it."""
     found = executed.functions()

@@ -236,6 +236,7 @@ def test_time_never_goes_back_and_a_timer_is_not_early() -> None:
             now = question.now
 
 
+@pytest.mark.slow
 def test_stimuli_that_nothing_happens_to_are_passed_over() -> None:
     sequence = sequences()[0]
     stimuli = (WaitExpired(5), *sequence.stimuli[:1], WaitExpired(5), Crash(), Crash())

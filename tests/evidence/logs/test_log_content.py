@@ -108,6 +108,7 @@ def texts() -> st.SearchStrategy[bytes]:
     return st.lists(st.one_of(st.sampled_from(lines), noise), min_size=1, max_size=30).map(b"".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     text=texts(),

@@ -65,6 +65,7 @@ def test_the_documentation_lists_what_is_judged() -> None:
 # Good recordings.
 
 
+@pytest.mark.slow
 def test_a_simulated_cluster_with_faults_violates_nothing(tmp_path: Path) -> None:
     result = judge(read(write(tmp_path, list(eventful_recording()))))
     assert [finding for finding in result.findings if not finding.hazard] == []

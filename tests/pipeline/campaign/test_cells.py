@@ -63,6 +63,7 @@ def told(cell: Cell) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_cell_finds_what_check_finds() -> None:
     found = told(cell_of(scenarios=["single-voter"], coverage=True))
     assert (found["verdict"], found["as_expected"], found["distinct"]) == ("holds", True, 495)
@@ -111,6 +112,7 @@ def test_a_cell_says_how_far_it_was_judged() -> None:
     assert found["verdict"] == "violated" and found["judged_to"] is None
 
 
+@pytest.mark.slow
 def test_goals_that_an_end_came_before_are_not_violated() -> None:
     scenario = find("finding-restart-as-candidate")
     goals = scenario.check.model_copy(update={"goals": ("GoalValueCommitted",)})
@@ -158,6 +160,7 @@ def test_what_was_told_before_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -
     assert told(cell_of(scenarios=["single-voter"]))["verdict"] == "violated"
 
 
+@pytest.mark.slow
 def test_a_counterexample_that_cannot_be_told_leaves_the_mutant_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

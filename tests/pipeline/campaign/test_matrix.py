@@ -84,6 +84,7 @@ def test_the_reference_as_it_is_runs_where_no_mutant_does_only_when_asked_for() 
     assert {cell.control for cell in own} == {replace(control, coverage=False)}
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(MATRICES)
 def test_a_task_says_all_of_its_cell(matrix: dict[str, Any]) -> None:

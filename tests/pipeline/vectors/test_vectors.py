@@ -32,6 +32,7 @@ CANDIDATES = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 3), PAIRS), mi
 )
 
 
+@pytest.mark.slow
 @given(CANDIDATES, st.integers(1, 3))
 def test_the_greedy_choice_covers_what_there_is(
     candidates: list[tuple[int, int, str, tuple[str, ...]]], keep: int
@@ -44,6 +45,7 @@ def test_the_greedy_choice_covers_what_there_is(
     assert all(covers and set(covers) <= set(pairs[tie]) for tie, covers in chosen.items())
 
 
+@pytest.mark.slow
 @given(CANDIDATES, st.integers(1, 2))
 def test_what_a_task_leaves_out_is_never_chosen(
     candidates: list[tuple[int, int, str, tuple[str, ...]]], keep: int
@@ -75,6 +77,7 @@ def test_all_is_more_than_the_smallest() -> None:
     assert some == [row["tie"] for row in tasks.rows(task, 500, 1)]
 
 
+@pytest.mark.slow
 def test_the_protocol_of_a_vector_is_read_as_it_was_written() -> None:
     for protocol in situations.protocols().values():
         assert vector.decode_protocol(vector.encode_protocol(protocol), "vector") == protocol
@@ -240,6 +243,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     JSON,
     st.sampled_from(["step", "sequence", "function", "message", 7]),

@@ -50,6 +50,7 @@ def test_where_there_is_no_bound_or_none_is_asked_about(monkeypatch: pytest.Monk
     assert least_kept(shipped("brokers-partitioned")) is None
 
 
+@pytest.mark.slow
 def test_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "brokers-serves-drift-0", "--smallest-bounds"]) == 0
     assert "check.serves-at-most: 1 is the smallest that holds" in capsys.readouterr().out

@@ -77,6 +77,7 @@ def test_limit_is_undetermined_and_never_green(capsys: pytest.CaptureFixture[str
     assert "UNDETERMINED" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300) | st.binary(max_size=300).map(lambda data: data.decode("latin-1")))
 @settings(max_examples=300)
 def test_noise_is_refused(text: str) -> None:
