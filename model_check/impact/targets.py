@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cache
 
 from kraftcheck import spec
 from kraftcheck.checking.coverage.functions import PACKAGE, Function, functions_of, parsed
@@ -47,11 +47,10 @@ class Sources:
     """Sources of the reference by file, with what is in them."""
 
     texts: Mapping[str, str]
+    functions: Mapping[str, Function] = field(init=False)
 
-    @cached_property
-    def functions(self) -> Mapping[str, Function]:
-        """The functions in them, by name."""
-        return functions_of(self.texts)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "functions", functions_of(self.texts))
 
     def at(self, file: str, lines: frozenset[int]) -> Target:
         """What is at these lines of a file."""

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,17 @@ from kraftcheck.support.errors import InputError
 from kraftcheck.support.places import root
 
 SOURCES = sources_in(root())
-KNOWN = Sources(SOURCES)
 VOTE = "reference/vote.py"
 GUARD = """    if work.replica.quorum_state.leader is not None:
         work.by("VOTE-9")
         return False
 """
+
+
+@cache
+def known() -> Sources:
+    """The sources with what is in them."""
+    return Sources(SOURCES)
 
 
 def edited(find: str, replace: str, file: str = VOTE) -> tuple[dict[str, str], str]:
@@ -54,7 +60,7 @@ def edited(find: str, replace: str, file: str = VOTE) -> tuple[dict[str, str], s
     ["vote.would_grant_vote", "would_grant_vote", "kraftcheck.reference.vote.would_grant_vote"],
 )
 def test_a_function_by_its_names(word: str) -> None:
-    target = targets.of_words([word], KNOWN)
+    target = targets.of_words([word], known())
     assert target.functions == {"vote.would_grant_vote"}
     assert {"VOTE-8", "VOTE-9", "VOTE-10"} <= target.rules and "VOTE-16" not in target.rules
     assert "known-leader-rule-removed" in target.mutants
@@ -62,25 +68,25 @@ def test_a_function_by_its_names(word: str) -> None:
 
 @pytest.mark.parametrize("word", ["vote.py", VOTE, f"./{VOTE}", "kraftcheck.reference.vote", "vote"])
 def test_a_file_by_its_names(word: str) -> None:
-    target = targets.of_words([word], KNOWN)
-    of_file = {each.name for each in KNOWN.functions.values() if each.file == VOTE}
+    target = targets.of_words([word], known())
+    of_file = {each.name for each in known().functions.values() if each.file == VOTE}
     assert target.functions == of_file
 
 
 def test_a_rule_and_a_line() -> None:
-    rule = targets.of_words(["vote-9"], KNOWN)
+    rule = targets.of_words(["vote-9"], known())
     assert rule.functions == {"vote.would_grant_vote"} and rule.rules == {"VOTE-9"}
     line = SOURCES[VOTE].split(GUARD)[0].count("\n") + 1
     for offset in range(3):
-        at = targets.of_words([f"vote.py:{line + offset}"], KNOWN)
+        at = targets.of_words([f"vote.py:{line + offset}"], known())
         assert at.functions == rule.functions and at.rules == rule.rules
     # The line after the guard is decided by the rules that are named right before it.
-    assert targets.of_words([f"vote.py:{line + 4}"], KNOWN).rules == {"VOTE-10", "DEF-6"}
+    assert targets.of_words([f"vote.py:{line + 4}"], known()).rules == {"VOTE-10", "DEF-6"}
 
 
 def test_methods_and_brokers() -> None:
-    assert targets.of_words(["Replica.is_voter"], KNOWN).functions == {"replica.Replica.is_voter"}
-    found = targets.of_words(["brokers/fencing.py"], KNOWN).functions
+    assert targets.of_words(["Replica.is_voter"], known()).functions == {"replica.Replica.is_voter"}
+    found = targets.of_words(["brokers/fencing.py"], known()).functions
     assert found and all(name.startswith("brokers/fencing") for name in found)
 
 
@@ -115,7 +121,7 @@ def test_unknown_words_are_one_sentence(
 @given(st.text(max_size=30))
 def test_any_word_is_known_or_refused(word: str) -> None:
     try:
-        targets.of_words([word], KNOWN)
+        targets.of_words([word], known())
     except InputError as error:
         assert "\n" not in str(error)
 
@@ -142,7 +148,7 @@ def test_a_diff_of_checks_and_other_files() -> None:
     target, other = targets.of_changes(parse(text, "a test"), SOURCES, "a test")
     assert target.checks == {"scenario divergence", "test tests/reference/test_vote.py"}
     assert other == ("README.md",)
-    found = concern.concerned(target, KNOWN.functions)
+    found = concern.concerned(target, known().functions)
     assert [each.nearness for each in found] == [Nearness.CHANGED, Nearness.CHANGED]
 
 
@@ -150,7 +156,7 @@ def test_a_diff_of_checks_and_other_files() -> None:
 
 
 def test_the_nearest_checks_come_first() -> None:
-    found = concern.concerned(targets.of_words(["VOTE-9"], KNOWN), KNOWN.functions)
+    found = concern.concerned(targets.of_words(["VOTE-9"], known()), known().functions)
     assert [(each.nearness, each.others) for each in found] == sorted(
         (each.nearness, each.others) for each in found
     )
@@ -165,17 +171,17 @@ def test_the_nearest_checks_come_first() -> None:
 def test_every_rule_with_code_is_about_a_function() -> None:
     named = {rule for each in functions_of(SOURCES).values() for rule in each.rule_ids}
     for rule in sorted(named & {*targets.spec.load().rules})[::20]:
-        target = targets.of_words([rule], KNOWN)
+        target = targets.of_words([rule], known())
         assert target.functions and rule in target.rules
 
 
 def test_code_outside_functions_concerns_what_runs_its_module() -> None:
     line = next(n for n, text in enumerate(SOURCES[VOTE].splitlines(), 1) if text.startswith("from"))
-    target = targets.of_words([f"vote.py:{line}"], KNOWN)
+    target = targets.of_words([f"vote.py:{line}"], known())
     assert target.functions == {"vote"}
-    users = {each.name for each in concern.concerned(target, KNOWN.functions)}
+    users = {each.name for each in concern.concerned(target, known().functions)}
     assert {
-        each.name for each in concern.concerned(targets.of_words(["VOTE-9"], KNOWN), KNOWN.functions)
+        each.name for each in concern.concerned(targets.of_words(["VOTE-9"], known()), known().functions)
     } <= users
 
 
