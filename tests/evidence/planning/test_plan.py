@@ -14,9 +14,10 @@ from kraftcheck.evidence.disks.quorum import Quorum
 from kraftcheck.evidence.planning.judging import Judge
 from kraftcheck.evidence.planning.observed import of_disks
 from kraftcheck.evidence.planning.search import Plan, plan
-from kraftcheck.evidence.planning.situation import Member, parse_goal, parse_situation
+from kraftcheck.evidence.planning.situation import Member, Operation, parse_goal, parse_situation
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.outputs import schema
+from kraftcheck.systems.kraft.scenario import KRaftScenario
 from tests.laboratory.disks.written import BEGIN, DATA, Batch, Disk, VoterSet, write_disk
 
 STATUS = """\
@@ -65,6 +66,18 @@ def test_a_voter_that_runs_is_not_removed_before_another_is_added() -> None:
     (refused,) = result.refused
     assert (refused.after, refused.operation.verb, refused.operation.member) == (0, "remove", Member(3))
     assert refused.why == "if 1 or 2 is lost afterwards, no leader can be elected"
+
+
+@pytest.mark.slow
+def test_other_ids_take_away_no_crash_between_two_requests() -> None:
+    """Requests go out by id, so that with other ids a crash would fall after others were sent."""
+    judge = Judge("kafka", ("crash",), 1)
+    judged = judge.step(parse_situation("voters=1,2,3 leader=1"), Operation("remove", Member(3)))
+    assert not judged.refusal and judged.complete
+    assert judge._known
+    for scenario in (each.scenario for each in judge._known.values()):
+        assert isinstance(scenario, KRaftScenario)
+        assert scenario.budgets.crashes == 1 and scenario.environment.sends == "any-order"
 
 
 @pytest.mark.slow
