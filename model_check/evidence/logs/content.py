@@ -70,8 +70,8 @@ def chunks_of(
     """The text of an open file in pieces of about ``size`` bytes, lines as the logger wrote them, in UTF-8.
 
     gzip, bzip2, xz and Zstandard are decompressed, UTF-16 with a byte order mark is decoded, and the prefixes
-    of CRI, ``kubectl logs`` and journald and the JSON of Docker are taken off. ``progress`` is called with the
-    number of bytes read. Where compressed data ends early or is damaged, what came before is yielded and a
+    of CRI, ``kubectl logs`` and journald and the JSON of Docker are taken off. ``progress`` is called with
+    the number of bytes read. Where compressed data ends early or is damaged, what came before is yielded and a
     sentence is added to ``damaged``. Raises MissingPackageError.
     """
     first = file.read(max(size, _MAGIC))
