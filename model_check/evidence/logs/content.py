@@ -71,8 +71,8 @@ def chunks_of(
 
     gzip, bzip2, xz and Zstandard are decompressed, UTF-16 with a byte order mark is decoded, and the prefixes
     of CRI, ``kubectl logs`` and journald and the JSON of Docker are taken off. ``progress`` is called with
-    the number of bytes read. Where compressed data ends early or is damaged, what came before is yielded and a
-    sentence is added to ``damaged``. Raises MissingPackageError.
+    the number of bytes read. Where compressed data ends early or is damaged, what came before is yielded and
+    a sentence is added to ``damaged``. Raises MissingPackageError.
     """
     first = file.read(max(size, _MAGIC))
     while first and len(first) < _MAGIC and (more := file.read(_MAGIC)):
