@@ -9,7 +9,7 @@ for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -138,14 +138,19 @@ class Worker:
         for buffer in (self.fps, self.rows, self.codes):
             buffer[:size] = buffer[:size][order]
 
+    def unmark(self) -> None:
+        """No candidate is marked as new."""
+        if len(self.new) < len(self.fps):
+            self.new = np.empty(len(self.fps), np.uint8)
+        self.new[: self.candidates] = 0
+
     def split(self) -> None:
-        """Sort the candidates by shard."""
+        """Sort the candidates by shard, and mark none of them as new."""
         size = self.candidates
+        self.unmark()
         if len(self.order) < size:
             self.by_shard = np.empty(len(self.fps), np.uint64)
             self.order = np.empty(len(self.fps), np.int32)
-            self.new = np.empty(len(self.fps), np.uint8)
-        self.new[:size] = 0
         partition(self.fps[:size], self.by_shard[:size], self.order[:size], self.starts)
 
 
@@ -321,8 +326,18 @@ class Blocks:
         later; candidates of blocks absorbed before come first.
         """
         stages = self._stages(workers, rows, base)
-        if self._pool is not None:
-            return self._pool.start_stages(stages)
+        return self._at_once(stages) if self._pool is None else self._pool.start_stages(stages)
+
+    def chosen(
+        self, workers: Sequence[Worker], rows: NDArray[np.int32], choose: Callable[[Worker], None]
+    ) -> Batch:
+        """The states of the candidates that ``choose`` marks as new, whether they are or not, in order."""
+        stages = self._chosen(workers, rows, choose)
+        done = self._at_once(stages) if self._pool is None else self._pool.start_stages(stages)
+        found: Batch = done.result()
+        return found
+
+    def _at_once(self, stages: Stages) -> Future[Batch]:
         done: Future[Batch] = Future()
         while not done.done():
             try:
@@ -336,6 +351,17 @@ class Blocks:
         yield [worker.split for worker in workers]
         parts = PARTS * len(workers)
         yield [partial(self._deduplicate, workers, first, parts) for first in range(parts)]
+        return (yield from self._built(workers, rows, base))
+
+    def _chosen(
+        self, workers: Sequence[Worker], rows: NDArray[np.int32], choose: Callable[[Worker], None]
+    ) -> Stages:
+        for worker in workers:
+            worker.unmark()
+        yield [partial(choose, worker) for worker in workers]
+        return (yield from self._built(workers, rows, 0))
+
+    def _built(self, workers: Sequence[Worker], rows: NDArray[np.int32], base: int) -> Stages:
         pieces = []
         for worker in workers:
             bounds = [worker.candidates * i // PARTS for i in range(PARTS + 1)]

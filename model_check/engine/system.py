@@ -378,7 +378,7 @@ class Exploration:
     state constraint or the network's capacity, by reason (``"capacity"``, ``"within"``); ``missing_goals``:
     goals not reached; ``calls``: calls of ``System.deliver`` and ``System.actions``;
     ``collision_probability``: upper estimate of the chance that any two distinct states share a fingerprint;
-    ``walks``: random walks taken, in a simulation.
+    ``walks``: random walks that were taken to their end, in a simulation.
     """
 
     verdict: Verdict

@@ -89,10 +89,10 @@ def test_other_causes_of_longer_counterexamples(seed: int) -> None:
 
 @pytest.mark.slow
 @MANY
-@given(st.integers(0, 10_000), st.integers(0, 3))
+@given(st.integers(0, 10_000), st.sampled_from([1, 20]))
 def test_a_shrunk_walk_violates_the_same_and_is_no_longer(seed: int, walks: int) -> None:
     system = random_system(seed)
-    found = simulate(system, walks, 20, 60)
+    found = simulate(system, seed, walks, 60)
     assume(found.violations)
     naive, _ = explore_naively(system, Limits(max_states=2000))
     for violation in found.violations:
@@ -112,6 +112,6 @@ def test_a_long_walk_becomes_short() -> None:
     lengths = []
     for seed in range(80):
         system = random_system(seed)
-        for violation in simulate(system, 1, 20, 60).violations:
+        for violation in simulate(system, 1, 1, 60).violations:
             lengths.append((violation.depth, shrink(system, violation).violation.depth))
     assert sum(after for _, after in lengths) < sum(before for before, _ in lengths)

@@ -6,7 +6,6 @@ import pytest
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.steps import ReplayError, replay
 from kraftcheck.engine.system import GlobalState, Interrupted, Limits, Outcome, PathStep, System, Verdict
 from kraftcheck.engine.tables import Tables
@@ -151,15 +150,6 @@ def test_contradictions_are_refused() -> None:
             explore(system)
         with pytest.raises(ValueError, match=message):
             explore_naively(system)
-
-
-def test_simulation() -> None:
-    first, again = (simulate(BadMutex(), seed=7, walks=200, depth=30) for _ in range(2))
-    assert first.verdict is Verdict.VIOLATED
-    assert first.violations == again.violations
-    assert confirms(BadMutex(), first.violations[0])
-    calm = simulate(LossyPing(), seed=1, walks=50, depth=20)
-    assert (calm.verdict, calm.limit, calm.reached_goals) == (Verdict.UNDETERMINED, "walks", ("answered",))
 
 
 class _SaysLittle:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
-from kraftcheck.engine.system import Exploration
+from kraftcheck.engine.system import Exploration, Limits
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
-from kraftcheck.support.arguments import add_json, flag, positive, whole_number
+from kraftcheck.support.arguments import add_json, byte_count, flag, positive, thread_count, whole_number
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.outputs import print_output
+from kraftcheck.support.streams import status
 from kraftcheck.support.terminal import console, say
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -27,20 +29,25 @@ from kraftcheck.traces.paths import path_text
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
-        "Random walks can show that a property is violated, never that it holds: without a violation the "
-        "exit status is 3. Steps that a counterexample does not need are removed; it may still not be a "
-        "shortest one."
+        "Each walk draws how readily replicas act, messages are lost and budgets are spent. The same seed "
+        "takes the same walks, whatever the number of threads. Random walks can show that a property is "
+        "violated, never that it holds: without a violation the exit status is 3. Steps that a "
+        "counterexample does not need are removed; it may still not be a shortest one."
     )
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     add_protocol(parser)
     parser.add_argument(
         "--seed", type=whole_number, default=0, help="the same seed takes the same walks (default: 0)"
     )
-    parser.add_argument("--walks", type=positive, default=100, help="number of walks (default: 100)")
+    parser.add_argument("--walks", type=positive, default=1000, help="number of walks (default: 1,000)")
     parser.add_argument("--depth", type=positive, default=100, help="most steps of a walk (default: 100)")
     parser.add_argument(
-        "--max-seconds", type=positive, metavar="S", help="begin no further walk after S seconds"
+        "--threads", type=thread_count, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
     )
+    parser.add_argument(
+        "--max-memory", type=byte_count, metavar="SIZE", help="stop when more memory is used, e.g. 8G"
+    )
+    parser.add_argument("--max-seconds", type=positive, metavar="S", help="stop after S seconds")
     flag(parser, "--keep-going", says="go on after the first violated property")
     parser.add_argument(
         "--shrink",
@@ -60,20 +67,23 @@ def run(arguments: argparse.Namespace) -> int:
     require_folder_can_be_written(arguments.traces, "--traces")
     chosen = under(scenario.find(arguments.scenario), arguments.protocol)
     system = kind_of(chosen).build(chosen, arguments.scenario)
-    found = simulate(
-        system,
-        arguments.seed,
-        arguments.walks,
-        arguments.depth,
-        keep_going=arguments.keep_going or len(chosen.expect.violates) > 1,
-        max_seconds=arguments.max_seconds,
-    )
+    with status(quiet=arguments.json) as tell:
+        found = simulate(
+            system,
+            arguments.seed,
+            arguments.walks,
+            arguments.depth,
+            threads=arguments.threads,
+            keep_going=arguments.keep_going or len(chosen.expect.violates) > 1,
+            limits=Limits(max_memory=arguments.max_memory, max_seconds=arguments.max_seconds),
+            progress=lambda progress: tell(f"{chosen.name}: {progress}"),
+        )
     walked = {each.property: each.depth for each in found.violations}
     if arguments.shrink:
         shrunk = tuple(shrink(system, each).violation for each in found.violations)
         found = replace(found, violations=shrunk)
     unexpected = chosen.expect.unexpected(found)
-    status = exit_status(chosen, found)
+    code = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
     if arguments.traces is not None:
         files.write(traces, arguments.traces)
@@ -93,13 +103,13 @@ def run(arguments: argparse.Namespace) -> int:
             for trace in traces
         ]
         print_output("simulation", data)
-        return status
-    _report(chosen, found, walked, status, arguments.seed)
+        return code
+    _report(chosen, found, walked, code, arguments.seed)
     for trace in traces:
         if arguments.verbose or trace.property in unexpected:
             print()
             terminal.show(trace)
-    return status
+    return code
 
 
 def exit_status(chosen: Scenario, found: Exploration) -> int:
@@ -123,12 +133,16 @@ def _report(chosen: Scenario, found: Exploration, walked: dict[str, int], status
     }
     out = console()
     say(out, f"{chosen.name}: {verdict}; {marks[status]}", hang=4)
-    stopped = {"max_seconds": "; stopped by --max-seconds", "interrupted": "; interrupted"}
+    stopped = {
+        "max_seconds": "; stopped by --max-seconds",
+        "max_memory": "; stopped by --max-memory",
+        "interrupted": "; interrupted",
+    }
     say(
         out,
-        f"seed {seed}: {found.generated:,} steps, {found.distinct:,} distinct states, longest "
-        f"walk {found.depth}, {found.deadlocks:,} walks ended in a state without steps, {found.seconds:.1f} s"
-        + stopped.get(found.limit or "", ""),
+        f"seed {seed}: {found.generated:,} steps, about {found.distinct:,} distinct states, "
+        f"longest walk {found.depth}, {found.deadlocks:,} walks ended in a state without steps, "
+        f"{found.seconds:.1f} s" + stopped.get(found.limit or "", ""),
         indent=2,
         hang=2,
     )

@@ -108,7 +108,7 @@ def _simulate(cell: Cell, scenario: Scenario) -> Iterator[Found]:
         cell.walks,
         cell.depth,
         keep_going=keep_going,
-        max_seconds=cell.limits.seconds,
+        limits=Limits(max_memory=cell.limits.memory, max_seconds=cell.limits.seconds),
     )
     covered = None
     if covering is not None:

@@ -104,15 +104,19 @@ def _comparable(control: Row | None) -> bool:
 
 def _kills(violation: Row, cell: Row, control: Row | None) -> bool:
     """Whether ``violation`` kills the mutant: the control must have been judged as far as it is away, in
-    steps or in walks. *Eventually* properties are judged where all was explored, no safety property is
-    violated, and the graph fits the limits.
+    steps, or in walks that have ended. *Eventually* properties are judged where all was explored, no safety
+    property is violated, and the graph fits the limits.
     """
     if control is None or not _comparable(control):
         return False
     if control["judged_to"] is None:
         return violation["kind"] != "eventually" or bool(control["eventually_judged"])
-    away = violation["steps"] if cell["engine"] == "check" else cell["judged_to"]
-    return violation["kind"] == "safety" and away is not None and away <= control["judged_to"]
+    if violation["kind"] != "safety" or cell["judged_to"] is None:
+        return False
+    if cell["engine"] == "check":
+        return bool(violation["steps"] <= control["judged_to"])
+    # The walk that violates it comes after those that have ended.
+    return bool(cell["judged_to"] < control["judged_to"])
 
 
 def _why(cell: Row, control: Row | None, violated: Sequence[Row], new: Sequence[Row]) -> str | None:

@@ -26,9 +26,9 @@ def ends(name: str, steps: int) -> Row:
     return violates((name, "safety", steps), judged_to=steps)
 
 
-def walks(name: str, walk: int) -> Row:
-    """A cell whose walks end at a violation, which is shown by 2 steps."""
-    return violates((name, "safety", 2), judged_to=walk) | {"engine": "simulate"}
+def walks(name: str, ended: int) -> Row:
+    """A cell whose walks end at a violation, which is shown by 2 steps, after those that have ``ended``."""
+    return violates((name, "safety", 2), judged_to=ended) | {"engine": "simulate"}
 
 
 OPEN = {"verdict": "undetermined", "limit": "max_states"}
@@ -87,8 +87,8 @@ CASES: dict[str, tuple[Row | None, Row | None, str, str | None]] = {
     "goal-whole": (violates(SAFETY), violates(("Q", "goal", None)), "killed", None),
     "walks": (WALKED, walks("Q", 7), "killed", None),
     "walks-nothing": (WALKED, WALKED, "survived", None),
-    "walks-in-time": (walks("P", 3), walks("Q", 3), "killed", None),
-    "walks-too-late": (walks("P", 3), walks("Q", 4), "undetermined", UNKNOWN),
+    "walks-in-time": (walks("P", 64), walks("Q", 0), "killed", None),
+    "walks-too-late": (walks("P", 64), walks("Q", 64), "undetermined", UNKNOWN),
     "fails": (HOLDS, FAILED, "failed", "failed: broken"),
     "invalid": (INVALID, INVALID, "undetermined", "invalid: contradicts"),
     "limit": (HOLDS, OPEN, "undetermined", "max_states reached"),

@@ -1,0 +1,151 @@
+"""The compiled core: random walks take one of their candidates each.
+
+Walks differ in character, so that together they reach what walks of one kind would hardly ever reach
+("swarm testing": Groce et al., ISSTA 2012): a walk draws how readily each component moves and receives, each
+budget is spent, and messages are lost or copied; and how strongly it prefers steps that were rarely taken: of
+one, two or four that it draws it takes the rarest.
+
+Random numbers are hashes of the seed, the walk, its step and the draw: a walk is the same whichever thread
+takes it, and however many there are.
+"""
+
+# Numba infers the types here; annotations would only repeat the docstrings.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from kraftcheck.engine.jit import compiled, inlined
+from kraftcheck.engine.view import COSTS, DUPLICATE, FLAGS, LOSE
+
+#: The number of candidates that are drawn for a step; the last one is taken in any case.
+DRAWS = 16
+#: Registers of the estimate of how many states are distinct: 2**SKETCH_BITS.
+SKETCH_BITS = 14
+#: The random numbers of a walk: what it draws once, then one for each step.
+RIVALS, NETWORK, HAS_LESS, INITIAL = range(4)
+BUDGETS, AMOUNTS, COMPONENTS, STEPS = 8, 16, 24, 1 << 16
+
+
+@inlined
+def mixed(value):
+    """A hash of ``value`` (the finalizer of splitmix64: Steele, Lea and Flood, OOPSLA 2014)."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@inlined
+def drawn(key, number):
+    """The random number ``number`` of what has ``key``."""
+    return mixed(key + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15))
+
+
+@inlined
+def _below(random, bound):
+    """``random`` as a number from 0 on, below ``bound``."""
+    return np.int64(((random >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@inlined
+def _readiness(walk, place):
+    """How readily the walk does something: how often of 256 times that it is drawn, mostly always."""
+    kind = drawn(walk, place) & np.uint64(7)
+    if kind == 0:
+        return np.int64(16)
+    return np.int64(64) if kind == 1 else np.int64(256)
+
+
+@compiled
+def begin(seed, first, walks, initial, components, rows, starts):
+    """Write to ``walks`` (uint64) the keys of the random numbers of the walks from number ``first`` on, to
+    ``rows`` the row of ``initial`` in which each begins, and to ``starts`` (uint32) its number. Half of the
+    walks have drawn smaller budgets.
+    """
+    for i in range(walks.shape[0]):
+        walks[i] = drawn(seed, first + i)
+        start = _below(drawn(walks[i], INITIAL), initial.shape[0])
+        starts[i] = start
+        for j in range(rows.shape[1]):
+            rows[i, j] = initial[start, j]
+        if drawn(walks[i], HAS_LESS) & np.uint64(1) == 1:
+            high = np.int64(initial[start, components + 2]) << 31
+            packed = np.int64(initial[start, components + 1]) | high
+            less = np.int64(0)
+            for budget in range(7):
+                amount = (packed >> (8 * budget)) & 255
+                less |= _below(drawn(walks[i], AMOUNTS + budget), amount + 1) << (8 * budget)
+            rows[i, components + 1] = less & 0x7FFFFFFF
+            rows[i, components + 2] = less >> 31
+
+
+@inlined
+def _is_taken(view, code, walk, random):
+    """Whether a walk of this character takes the step that it has drawn."""
+    if code & 3 == LOSE:
+        component = np.int64(view.destination[code >> 2])
+        ready = _readiness(walk, NETWORK)
+    else:
+        outcome = view.outcomes[code >> 2]
+        component = (outcome[FLAGS] >> 8) & 0xFFFF
+        ready = _readiness(walk, COMPONENTS + component)
+        if code & 3 == DUPLICATE:
+            ready = min(ready, _readiness(walk, NETWORK))
+        for budget in range(7):
+            if (outcome[COSTS] >> (8 * budget)) & 255:
+                ready = min(ready, _readiness(walk, BUDGETS + budget))
+    return np.int64(random & np.uint64(255)) < ready
+
+
+@compiled
+def choose(view, cand_row, cand_code, size, walks, step, taken, new):
+    """Mark one of the first ``size`` candidates of each row in ``new`` (uint8).
+
+    ``walks``: uint64, by row the key of its random numbers; ``taken``: int64, how often each outcome has been
+    taken, perhaps of fewer outcomes than there are.
+    """
+    begin = 0
+    while begin < size:
+        end = begin + 1
+        while end < size and cand_row[end] == cand_row[begin]:
+            end += 1
+        walk = walks[cand_row[begin]]
+        here = drawn(walk, STEPS + step)
+        rivals = max(np.int64(1), np.int64(drawn(walk, RIVALS) & np.uint64(3)) * 2 - 2)
+        best, least = np.int64(-1), np.int64(0)
+        for draw in range(DRAWS):
+            random = drawn(here, draw)
+            each = begin + _below(random, end - begin)
+            if not _is_taken(view, cand_code[each], walk, random) and (best >= 0 or draw < DRAWS - 1):
+                continue
+            number = np.int64(cand_code[each]) >> 2
+            count = np.int64(0)
+            if cand_code[each] & 3 == LOSE:
+                count = np.int64(1) << 62
+            elif number < taken.shape[0]:
+                count = taken[number]
+            if best < 0 or count < least:
+                best, least = each, count
+            rivals -= 1
+            if rivals == 0:
+                break
+        new[best] = 1
+        begin = end
+
+
+@compiled
+def sketch(fps, registers):
+    """Note ``fps`` (uint64) in ``registers`` (uint8[2**SKETCH_BITS]) of an estimate of how many are distinct:
+    in the one that the top bits name, the longest run of zeros behind them.
+    """
+    for fp in fps:
+        # A fingerprint is a sum of hashes: its own top bits are as random as these.
+        where = fp >> np.uint64(64 - SKETCH_BITS)
+        rest = (fp << np.uint64(SKETCH_BITS)) | np.uint64(1)
+        zeros = 1
+        while rest < np.uint64(1) << np.uint64(63):
+            rest <<= np.uint64(1)
+            zeros += 1
+        if zeros > registers[where]:
+            registers[where] = zeros

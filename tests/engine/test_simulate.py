@@ -1,0 +1,112 @@
+"""Random walks on the compiled kernels, held against the oracle."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kraftcheck.engine import block
+from kraftcheck.engine.choose import SKETCH_BITS, sketch
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.reference_explorer import explore_naively
+from kraftcheck.engine.simulate import estimate, simulate
+from kraftcheck.engine.system import Limits, Verdict
+from tests.engine.handmade import BadMutex, LossyPing
+from tests.engine.random_systems import RandomSystem, random_system, systems
+from tests.engine.replayed import confirms, facts
+from tests.examples import examples
+
+
+def test_the_same_seed_takes_the_same_walks() -> None:
+    first, again = (simulate(BadMutex(), seed=7, walks=200, depth=30) for _ in range(2))
+    assert first.verdict is Verdict.VIOLATED
+    assert facts(first) == facts(again)
+    assert confirms(BadMutex(), first.violations[0])
+
+
+def test_without_a_violation_nothing_is_known() -> None:
+    calm = simulate(LossyPing(), seed=1, walks=50, depth=20)
+    assert (calm.verdict, calm.limit, calm.reached_goals) == (Verdict.UNDETERMINED, "walks", ("answered",))
+    assert calm.walks == 50 and calm.deadlocks > 0
+
+
+def test_other_seeds_take_other_walks() -> None:
+    assert len({simulate(LossyPing(), seed, 20, 20).generated for seed in range(8)}) > 1
+
+
+@pytest.mark.slow
+@examples(40)
+@given(systems(), st.integers(0, 3), st.booleans())
+def test_walks_find_what_is_there(system: RandomSystem, seed: int, keep_going: bool) -> None:
+    found = simulate(system, seed, 100, 30, keep_going=keep_going)
+    for violation in found.violations:
+        assert len(violation.path) == violation.depth <= 31
+        assert confirms(system, violation)
+    whole, _ = explore_naively(system, Limits(max_states=5_000), keep_going=True)
+    if whole.limit is None:
+        shortest = {each.property: each.depth for each in whole.violations}
+        assert all(each.depth >= shortest[each.property] for each in found.violations)
+        assert set(found.reached_goals) <= set(whole.reached_goals)
+
+
+@pytest.mark.slow
+@examples(40)
+@given(systems(), st.integers(0, 3), st.booleans())
+def test_walks_do_not_depend_on_threads_or_buffers(system: RandomSystem, seed: int, keep_going: bool) -> None:
+    one = simulate(system, seed, 200, 30, keep_going=keep_going)
+    with mock.patch.object(block, "SMALL", 1):
+        two = simulate(system, seed, 200, 30, threads=2, keep_going=keep_going)
+    with mock.patch.object(block, "SMALL", 1), mock.patch.object(block, "MISSES", 1):
+        three = simulate(system, seed, 200, 30, threads=3, keep_going=keep_going)
+    assert facts(one) == facts(two) == facts(three)
+
+
+@pytest.mark.slow
+def test_many_walks_find_all_there_is_in_small_systems() -> None:
+    known, missed = 0, 0
+    for seed in range(30):
+        system = random_system(seed)
+        whole = explore(system, limits=Limits(max_states=2_000), keep_going=True)
+        if whole.limit is None:
+            found = simulate(system, 1, 5_000, 60, keep_going=True)
+            there = {each.property for each in whole.violations} | set(whole.reached_goals)
+            known += len(there)
+            missed += len(there - {each.property for each in found.violations} - set(found.reached_goals))
+    assert known > 20
+    assert missed == 0
+
+
+def test_walks_that_go_on_pass_violations_by() -> None:
+    ended = simulate(BadMutex(), seed=7, walks=500, depth=30)
+    passed = simulate(BadMutex(), seed=7, walks=500, depth=30, keep_going=True)
+    assert ended.walks < 500 == passed.walks
+    assert passed.generated > ended.generated
+    assert {each.property for each in passed.violations} >= {each.property for each in ended.violations}
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"), [(Limits(max_seconds=0), "max_seconds"), (Limits(max_memory=1), "max_memory")]
+)
+def test_limits_end_the_walks(limits: Limits, limit: str) -> None:
+    found = simulate(LossyPing(), walks=100_000, limits=limits)
+    assert (found.limit, found.walks) == (limit, 0)
+
+
+def test_what_walks_take_is_told_meanwhile() -> None:
+    told: list[str] = []
+    with mock.patch("kraftcheck.engine.simulate.PROGRESS_SECONDS", 0.0):
+        simulate(LossyPing(), walks=10, depth=3, progress=told.append)
+    assert told and "steps/s" in told[0]
+
+
+@pytest.mark.parametrize("distinct", [0, 1, 100, 20_000, 300_000])
+def test_the_estimate_of_distinct_states_is_close(distinct: int) -> None:
+    fps = np.random.default_rng(distinct).integers(0, 1 << 64, distinct, np.uint64)
+    registers = np.zeros(1 << SKETCH_BITS, np.uint8)
+    for _ in range(2):
+        sketch(fps, registers)
+        assert abs(estimate(registers) - distinct) <= 0.03 * distinct
