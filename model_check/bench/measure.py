@@ -11,6 +11,7 @@ from statistics import median
 
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
+from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration, Limits, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.watch import resident_bytes
@@ -21,10 +22,11 @@ from kraftcheck.systems.kraft.symmetry import symmetric
 from kraftcheck.systems.kraft.system import KRaftSystem
 
 #: The runs of a round by name: the engine with empty tables and with those of the run before, by threads; the
-#: reference explorer; and, where voters may be renamed, all states ("whole") and those up to renaming.
+#: reference explorer; walks with filled tables, by threads; and, where voters may be renamed, all states
+#: ("whole") and those up to renaming.
 Round = dict[str, Exploration]
 
-RATE = "distinct states/s"
+RATE, STEPS = "distinct states/s", "steps/s"
 _SPEEDS = {
     "engine_1": "engine, 1 thread",
     "engine_2": "engine, 2 threads",
@@ -45,14 +47,15 @@ _RATIOS = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Rounds, and the distinct states of a run of the engine and of the reference explorer."""
+    """Rounds, the distinct states of a run of the engine and of the reference explorer, and random walks."""
 
     engine_states: int = 50_000_000
     reference_states: int = 2_000
+    walks: int = 200_000
     rounds: int = 3
 
 
-QUICK = Plan(engine_states=10_000, reference_states=200, rounds=1)
+QUICK = Plan(engine_states=10_000, reference_states=200, walks=100, rounds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ class Figure:
 def rate(found: Exploration) -> float:
     """Distinct states per second."""
     return found.distinct / max(found.seconds, 1e-9)
+
+
+def _steps(found: Exploration) -> float:
+    """Steps per second of random walks."""
+    return found.generated / max(found.seconds, 1e-9)
 
 
 def _cost(found: Exploration) -> float:
@@ -90,6 +98,11 @@ def figures(scenario: KRaftScenario, plan: Plan) -> list[Figure]:
     for key, label, over, under in _RATIOS:
         quotient = median(rate(one[over]) / rate(one[under]) for one in rounds)
         found.append(Figure(key, label, quotient, "times"))
+    for threads in (1, 2):
+        speed = median(_steps(one[f"walks_{threads}"]) for one in rounds)
+        found.append(Figure(f"walks_{threads}", f"random walks, threads: {threads}", speed, STEPS))
+    quotient = median(_steps(one["walks_2"]) / _steps(one["walks_1"]) for one in rounds)
+    found.append(Figure("two_to_one_walks", "random walks, 2 threads : 1 thread", quotient, "times"))
     left_out = (engine.generated + engine.skipped) / engine.generated
     found.append(Figure("partial_order_factor", "steps there are : generated", left_out, "times"))
     if "renamed" in rounds[0]:
@@ -118,6 +131,7 @@ def _round(system: KRaftSystem, scenario: KRaftScenario, plan: Plan) -> Round:
         tables = Tables(system)
         for kind in ("engine", "filled"):
             found[f"{kind}_{threads}"] = _engine(system, threads, plan.engine_states, tables)
+        found[f"walks_{threads}"] = simulate(system, walks=plan.walks, threads=threads, tables=tables)
     limits = Limits(max_states=plan.reference_states)
     found["reference"], _ = explore_naively(system, limits, keep_going=True)
     return found | _with_symmetry(scenario, plan)

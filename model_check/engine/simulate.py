@@ -183,6 +183,7 @@ def simulate(
     keep_going: bool = False,
     limits: Limits = UNLIMITED,
     progress: Callable[[str], None] | None = None,
+    tables: Tables | None = None,
 ) -> Exploration:
     """Take up to ``walks`` random walks of at most ``depth`` steps.
 
@@ -193,11 +194,11 @@ def simulate(
     ``"walks"``, ``"max_seconds"``, ``"max_memory"`` or ``"interrupted"``. The first step of the walks that
     violates a property ends them; with ``keep_going`` they pass it by, and a shortest violating walk is kept
     for each property. Of ``limits`` those on seconds and memory hold. ``progress`` is told about once a
-    second.
+    second. ``tables``: those of an exploration of the same system.
 
     Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`).
     """
-    tables = Tables(system)
+    tables = tables if tables is not None else Tables(system)
     initial = np.stack([tables.encode(state) for state in initial_states(system)])
     blocks = Blocks(tables, Visited(), max(1, threads), filtered=False)
     state = _Walks(

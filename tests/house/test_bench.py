@@ -11,6 +11,7 @@ FIGURES = {
     "engine_1", "engine_2", "filled_1", "filled_2", "reference",
     "engine_1_to_reference", "engine_2_to_reference", "filled_1_to_reference", "filled_2_to_reference",
     "two_to_one_cold", "two_to_one", "partial_order_factor", "symmetry_factor", "symmetry_cost",
+    "walks_1", "walks_2", "two_to_one_walks",
     "engine_states", "reference_states", "engine_calls", "reference_calls", "visited_bytes", "resident_bytes",
     "lockstep_simulated",
     "logs_trace_plain", "logs_trace_gzip", "logs_debug_plain", "logs_debug_gzip",
