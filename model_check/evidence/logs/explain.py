@@ -28,6 +28,7 @@ LAST_KEPT: Final = 800
 _LEADERSHIPS_KEPT: Final = 20
 #: A process ended between two lines of its log; when, only the next start bounds.
 _STARTS_AGAIN: Final = "its process ends; it starts again"
+_OWN_VOTE: Final = "it starts with its own vote"
 _UNSEEN: Final = "starts again; its log does not show how its process ended"
 #: By the role of a voter the rule by which it rejects a vote, where its vote and its leader do not decide.
 _REJECTS: Final = {"Leader": "VOTE-12", "Candidate": "VOTE-11", "Resigned": "VOTE-14"}
@@ -198,7 +199,7 @@ class Story:
             self._leaves(node, entry, _because(node.state, new, cause))
         node.cause = cause
         if entry.what == "start":
-            node.cause = "it starts with its own vote" if new.role == "Candidate" else ""
+            node.cause = _OWN_VOTE if new.role == "Candidate" else ""
         if isinstance(new.leader, int) and new.leader != entry.node:
             self._epoch(new.epoch).followed[new.leader].setdefault(entry.node, (entry.time, entry.where))
         if new.role in ("Prospective", "Candidate"):
@@ -300,7 +301,8 @@ class Story:
             else ""
         )
         because = f", as {cause[0][0]}" if cause else ""
-        because += f" ({cause[0][1]} of {attempts.count})" if cause and cause[0][1] < attempts.count else ""
+        if cause and cause[0][0] == _OWN_VOTE and cause[0][1] < attempts.count:
+            because += f" ({cause[0][1]} of {attempts.count})"
         yield Line(attempts.time, attempts.node, f"{what}{times}{because}", attempts.where)
         granted, answering = {attempts.node}, {attempts.node}
         for (pre_vote, candidate, voter), answers in sorted(epoch.answers.items()):
