@@ -207,8 +207,8 @@ class StoredDisk:
 
 
 def find_disks(paths: list[Path]) -> list[Path]:
-    """The metadata log directories among ``paths`` and in the folders there. Raises InputError where there is
-    none.
+    """The metadata log directories among ``paths`` and in the folders there, as they were given. Raises
+    InputError where there is none.
     """
     found: list[Path] = []
     for path in paths:
@@ -227,7 +227,10 @@ def find_disks(paths: list[Path]) -> list[Path]:
                 "metadata log directory of a controller (metadata.log.dir, or else log.dirs)."
             )
         found += here
-    return list(dict.fromkeys(each.resolve() for each in found))
+    once: dict[Path, Path] = {}
+    for each in found:
+        once.setdefault(each.resolve(), each)
+    return list(once.values())
 
 
 def _is_disk(path: Path) -> bool:
