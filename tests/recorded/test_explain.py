@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,30 @@ def leaderships(run: Path) -> dict[tuple[int, int], Leadership]:
     story = Story()
     read_logs(sorted(run.glob("node-*.log.gz")), Options(), story.add)
     return {(epoch, each.node): each for epoch, each in story.leaderships()}
+
+
+def started_again(run: Path) -> Counter[int]:
+    """By node how often a process ended without a word and another one started, by the story."""
+    story, found = Story(), Counter[int]()
+    read_logs(sorted(run.glob("node-*.log.gz")), Options(), story.add)
+    for _, lines in story.epochs():
+        for line in lines:
+            if times := re.match(r"starts again(?: (\d+) times)?", line.text):
+                found[line.node] += int(times[1] or 1)
+    return found
+
+
+def killed(run: Path) -> Counter[int]:
+    """By node how often a process was killed before another one started, by the event stream."""
+    reasons: dict[int, str] = {}
+    found = Counter[int]()
+    with gzip.open(run / "trace.jsonl.gz", "rt") as lines:
+        for line in map(json.loads, lines):
+            if line["ev"] == "end":
+                reasons[line["n"]] = line["reason"]
+            elif line["ev"] == "start" and reasons.get(line["n"], "").startswith(("killed", "crash")):
+                found[line["n"]] += 1
+    return found
 
 
 def truth(run: Path) -> Iterator[tuple[tuple[int, int], str]]:
@@ -58,3 +84,9 @@ def test_who_led_and_what_ended_it(run: Path) -> None:
         }[why]
         ends = found[key].end
         assert ends.startswith(expected) if ends else why in ("", "process"), (key, why, found[key])
+
+
+@pytest.mark.skipif(not recorded_runs(), reason="there are no recorded runs")
+@pytest.mark.parametrize("run", recorded_runs(), ids=lambda run: run.name)
+def test_every_process_that_was_killed_is_named(run: Path) -> None:
+    assert started_again(run) == killed(run)

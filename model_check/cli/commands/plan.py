@@ -70,7 +70,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--traces DIR' shows the counterexample",
     )
     add_json(parser)
-    parser.epilog = "Exit status: 0 a plan was found, 1 there is none, 2 bad input, 3 a limit was reached."
+    parser.epilog = (
+        "Exit status: 0 a plan was found, 1 there is none, 2 bad input, 3 a limit was reached: a step of the "
+        "plan was not explored whole, or there may be a plan."
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -95,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         for path in saved:
             print(f"{path}: written")
     if found.steps is None:
-        return EXIT_DIFFERS
+        return EXIT_UNDETERMINED if judge.limited else EXIT_DIFFERS
     return EXIT_EXPECTED if all(each.complete for each in found.steps) else EXIT_UNDETERMINED
 
 

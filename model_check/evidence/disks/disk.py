@@ -207,8 +207,8 @@ class StoredDisk:
 
 
 def find_disks(paths: list[Path]) -> list[Path]:
-    """The metadata log directories among ``paths`` and in the folders there. Raises InputError where there is
-    none.
+    """The metadata log directories among ``paths`` and in the folders there, as they were given. Raises
+    InputError where there is none.
     """
     found: list[Path] = []
     for path in paths:
@@ -227,7 +227,10 @@ def find_disks(paths: list[Path]) -> list[Path]:
                 "metadata log directory of a controller (metadata.log.dir, or else log.dirs)."
             )
         found += here
-    return list(dict.fromkeys(each.resolve() for each in found))
+    once: dict[Path, Path] = {}
+    for each in found:
+        once.setdefault(each.resolve(), each)
+    return list(once.values())
 
 
 def _is_disk(path: Path) -> bool:
@@ -318,6 +321,9 @@ class _Reading:
         elif not wrong and not ends:
             unnoticed = "Kafka loads it, and does not notice that the end is missing"
             self.damage.append(FileDamage(name, None, None, "has no footer", unnoticed))
+        if not wrong and (found_wrong := _out_of_order(batches, int(found[2]))):
+            unnoticed = "Kafka loads it, and does not notice it"
+            self.damage.append(FileDamage(name, *found_wrong, unnoticed))
         return StoredSnapshot(
             name, int(found[1]), int(found[2]), size, batches, begins and ends and not wrong
         )
@@ -384,3 +390,17 @@ def _out_of_place(batch: Batch, before: list[Batch], expected: int) -> str:
     if is_first and not (batch.control and isinstance(batch.control[0], LeaderChange)):
         return f"is a batch of epoch {batch.epoch} behind epoch {before[-1].epoch} without a LeaderChange"
     return ""
+
+
+def _out_of_order(batches: tuple[Batch, ...], epoch: int) -> tuple[int, int, str] | None:
+    """The first batch of a snapshot of ``epoch`` whose offset or epoch cannot be its own, as no CRC covers
+    them: its position, its offset and what is wrong. A snapshot counts its batches from offset 0.
+    """
+    due = 0
+    for batch in batches:
+        if batch.base != due:
+            return batch.position, batch.base, f"is a batch of offset {batch.base:,} where {due:,} is due"
+        if batch.epoch != epoch:
+            return batch.position, batch.base, f"is a batch of epoch {batch.epoch} in a snapshot of {epoch}"
+        due = batch.end
+    return None

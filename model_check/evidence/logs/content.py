@@ -50,6 +50,8 @@ _PREFIXES: Final = (
     # docker compose logs.
     rb"^[\w.-]{1,253} +\| (?:%s)?" % _STAMP,
 )
+#: What a terminal shows as a colour: ``%highlight`` of log4j, ``docker compose logs``.
+_COLOUR: Final = re.compile(rb"\x1b\[[\d;]{0,32}m")
 _CRI_PART: Final = re.compile(_CRI.pattern.replace(b"[FP]", b"P"), re.M)
 
 
@@ -177,7 +179,7 @@ def _decoded(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Entry(msgspec.Struct):
-    """A line of Docker's json-file driver."""
+    """A line of Docker's json-file driver. One without a stream is a collector's, and whole."""
 
     log: str
     stream: str = ""
@@ -195,7 +197,7 @@ def _entry(line: bytes) -> tuple[bytes, bytes, bool] | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
     text = entry.log.encode()
-    return entry.stream.encode(), text.removesuffix(b"\n"), not text.endswith(b"\n")
+    return entry.stream.encode(), text.removesuffix(b"\n"), bool(entry.stream) and not text.endswith(b"\n")
 
 
 def _cri(line: bytes) -> tuple[bytes, bytes, bool] | None:
@@ -210,9 +212,11 @@ def _unwrapped(pieces: Iterable[bytes]) -> Iterator[bytes]:
     first = b""
     while first.count(b"\n") < _FIRST_LINES and len(first) < LONGEST_LINE and (piece := next(pieces, b"")):
         first += piece
+    pieces = chain((first,), pieces) if first else pieces
+    if _COLOUR.search(first):
+        first, pieces = _COLOUR.sub(b"", first), _without(_COLOUR, pieces)
     beginning = first.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]
     read = next((read for read in (_cri, _entry) if any(map(read, beginning))), None)
-    pieces = chain((first,), pieces) if first else pieces
     if read is not None:
         return _lines(pieces, read)
     lines = b"\n".join(beginning)

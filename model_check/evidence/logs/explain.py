@@ -26,6 +26,10 @@ FIRST_KEPT: Final = 200
 LAST_KEPT: Final = 800
 #: So many leaderships of one epoch are kept; more than one is a fault.
 _LEADERSHIPS_KEPT: Final = 20
+#: A process ended between two lines of its log; when, only the next start bounds.
+_STARTS_AGAIN: Final = "its process ends; it starts again"
+_OWN_VOTE: Final = "it starts with its own vote"
+_UNSEEN: Final = "starts again; its log does not show how its process ended"
 #: By the role of a voter the rule by which it rejects a vote, where its vote and its leader do not decide.
 _REJECTS: Final = {"Leader": "VOTE-12", "Candidate": "VOTE-11", "Resigned": "VOTE-14"}
 
@@ -171,22 +175,31 @@ class Story:
             self._leaves(node, entry, how)
             node.state = None
             if entry.state is not None:
-                ends = self._epoch(entry.state.epoch).ends
-                found = ends.setdefault((entry.node, how), Ends(entry.time, entry.where, entry.time))
-                found.count, found.last = found.count + 1, entry.time
+                self._ends(entry.state.epoch, entry, how)
         elif entry.what == "high watermark":
             node.commits = True
             if node.leads is not None:
                 node.leads.committed = True
 
+    def _ends(self, epoch: int, entry: HistoryEntry, how: str) -> None:
+        key = entry.node, how
+        found = self._epoch(epoch).ends.setdefault(key, Ends(entry.time, entry.where, entry.time))
+        found.count, found.last = found.count + 1, entry.time
+
     def _moved(self, node: _Node, entry: HistoryEntry) -> None:
         new, cause = entry.state, node.cause
         assert new is not None
         if entry.what == "start":
-            self._leaves(node, entry, "its process ends, and starts again")
+            self._leaves(node, entry, _STARTS_AGAIN)
+            if node.state is not None:
+                self._ends(
+                    node.state.epoch, entry, "starts again; its log does not show how its process ended"
+                )
         elif node.state is not None:
             self._leaves(node, entry, _because(node.state, new, cause))
-        node.cause = "" if entry.what == "start" else cause
+        node.cause = cause
+        if entry.what == "start":
+            node.cause = _OWN_VOTE if new.role == "Candidate" else ""
         if isinstance(new.leader, int) and new.leader != entry.node:
             self._epoch(new.epoch).followed[new.leader].setdefault(entry.node, (entry.time, entry.where))
         if new.role in ("Prospective", "Candidate"):
@@ -288,6 +301,8 @@ class Story:
             else ""
         )
         because = f", as {cause[0][0]}" if cause else ""
+        if cause and cause[0][0] == _OWN_VOTE and cause[0][1] < attempts.count:
+            because += f" ({cause[0][1]} of {attempts.count})"
         yield Line(attempts.time, attempts.node, f"{what}{times}{because}", attempts.where)
         granted, answering = {attempts.node}, {attempts.node}
         for (pre_vote, candidate, voter), answers in sorted(epoch.answers.items()):
@@ -352,13 +367,17 @@ def _led(leadership: Leadership, *, shows_commits: bool) -> Line:
     stalled = "; commits nothing that its log shows" if shows_commits and not leadership.committed else ""
     until = ", still where its log ends"
     if leadership.ended:
-        until = f" until {_clock(leadership.ended, leadership.time)}: {leadership.end}"
+        clock = _clock(leadership.ended, leadership.time)
+        until = f" until {clock}: {leadership.end}"
+        if leadership.end == _STARTS_AGAIN:
+            until = f" until {leadership.end} at {clock}"
     return Line(leadership.time, leadership.node, f"leads{until}{stalled}", leadership.where)
 
 
 def _ended(node: int, how: str, ends: Ends) -> Line:
     until = f"{_often(ends.count)} until {_clock(ends.last, ends.time)}" if ends.count > 1 else ""
-    return Line(ends.time, node, how + until, ends.where)
+    what, mark, why = how.partition(";")
+    return Line(ends.time, node, what + until + mark + why, ends.where)
 
 
 def _often(count: int) -> str:

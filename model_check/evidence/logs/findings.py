@@ -20,6 +20,7 @@ NOTES: Final[Mapping[str, str]] = MappingProxyType(
         "unreadable": "lines that begin like one that matters and cannot be read (cut, damaged)",
         "mixed": "lines that two records were written to",
         "no-layout": "lines with a raft message in a layout that is not known (see --pattern)",
+        "json-form": "raft messages in JSON that is not one object a line, or names its message otherwise",
         "unknown-form": "states in a form that no known release prints",
         "other-release": "lines of another release than the process they stand in",
         "time-back": "lines whose time is before the line above",

@@ -86,6 +86,7 @@ CAUSES: Final = frozenset(
         "its election times out",
         "its pre-vote times out",
         "it is asked to resign",
+        "it shuts down",
         "its removal is committed",
     }
 )

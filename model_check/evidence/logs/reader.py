@@ -143,6 +143,12 @@ class Reader:
         return found
 
 
+def _is_json(line: bytes) -> bool:
+    """Whether ``line`` is a JSON object, or a member of one that stands on several lines."""
+    text = line.strip().removesuffix(b",")
+    return text[:1] + text[-1:] in (b"{}", b'""')
+
+
 class _File:
     """The reading of one file."""
 
@@ -172,7 +178,8 @@ class _File:
             if is_foreign(line, at):
                 return
             fits = any(layout.begins(line) for layout in self._reader.layouts)
-            self._damaged("unreadable" if fits else "no-layout", where)
+            kind = "json-form" if _is_json(line) else "unreadable" if fits else "no-layout"
+            self._damaged(kind, where)
             return
         if found.mixed:
             self._damaged("mixed", where)
@@ -289,7 +296,12 @@ def nothing_found(files: Sequence[tuple[str, str | None]], notes: Mapping[str, i
     names = ", ".join(name for name, _ in files[:3])
     more = f" and {len(files) - 3:,} more" if len(files) > 3 else ""
     damaged = next((f" ({damaged})" for _, damaged in files if damaged), "")
-    if notes.get("no-layout") or notes.get("unreadable"):
+    if notes.get("json-form"):
+        what = (
+            "raft messages are there in JSON that cannot be read; expected one object a line with 'message' "
+        )
+        what += "and '@timestamp', as 'jq -c' and 'journalctl -o cat' print it"
+    elif notes.get("no-layout") or notes.get("unreadable"):
         pattern = options.pattern or PATTERNS[0]
         what = f"raft lines are there but not in the layout '{pattern}'; give theirs with --pattern"
     else:

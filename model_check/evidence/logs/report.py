@@ -313,7 +313,10 @@ def print_verdict(out: Console, data: Data, limit: int, nodes: str, missed: str 
     total, doubtful = sum(counts.values()), sum(data["problemsInDoubt"].values())
     out.print()
     if not total:
-        say(out, f"no problem: {nodes}, {len(CHECKS)} checks{missed}")
+        notes = data["notes"]
+        left = sum(notes.get(each, 0) for each in ("unreadable", "no-layout", "json-form"))
+        unread = "" if not left else f" in what could be read; {left:,} raft lines could not"
+        say(out, f"no problem{unread}: {nodes}, {len(CHECKS)} checks{missed}")
         return
     parts = ", ".join(
         f"{check} {counts[check]:,}" for check in sorted(counts, key=lambda check: -counts[check])

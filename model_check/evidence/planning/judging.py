@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kraftcheck.checking import findings
 from kraftcheck.checking.run import CheckResult, check
 from kraftcheck.engine.system import Limits
-from kraftcheck.evidence.planning.situation import Operation, Situation
+from kraftcheck.evidence.planning.situation import Member, Operation, Situation
 from kraftcheck.reference.voters import majority
 from kraftcheck.systems.kraft.known_exits import KNOWN
+from kraftcheck.systems.kraft.scenario import LARGEST_ID
 from kraftcheck.systems.scenario import Expected, Scenario, from_data
 
 FAULTS: Final = ("crash", "power-loss")
@@ -42,22 +43,27 @@ class Judged:
 class Judge:
     """Judges the steps of one search, and remembers what it has explored.
 
-    ``preset``: the release; ``faults``: of ``FAULTS``; ``states``: how many were explored.
+    ``preset``: the release; ``faults``: of ``FAULTS``; ``states``: how many were explored;
+    ``limited``: whether something was refused as a limit was reached before it was seen to work.
     """
 
     preset: str
     faults: tuple[str, ...]
     threads: int
     states: int = 0
+    limited: bool = False
     _known: dict[str, CheckResult] = field(default_factory=dict)
 
     def survives(self, situation: Situation, without: int | None = None) -> bool:
-        """Whether the voters that run can elect a leader that commits, also if one of them stays down. Their
-        logs are equally long, so that elections of one of them show it.
+        """Whether the voters that run can elect a leader that commits, also if one of them stays down.
+
+        Their logs are taken to be equally long, and elections of one of them are explored. That is enough:
+        among a majority the one with the longest log can be elected, and has all that is committed.
         """
-        stopped = {each.id for each in situation.voters - situation.running}
-        stopped |= set() if without is None else {without}
-        voters = sorted(each.id for each in situation.voters)
+        number = numbers(situation)
+        stopped = {number[each.id] for each in situation.voters - situation.running}
+        stopped |= set() if without is None else {number[without]}
+        voters = sorted(number[each.id] for each in situation.voters)
         running = [id for id in voters if id not in stopped]
         if not running:
             return False
@@ -69,30 +75,38 @@ class Judge:
         data["bounds"] = {"max-epoch": 1}
         data["check"] |= {"goals": ["GoalLeaderElected", "GoalRecordCommitted"]}
         data["network"] |= {"capacity": 8, "forgotten": "lost", "idle-answers": "left-out"}
-        return not self._explored(_in_order(data)).exploration.missing_goals
+        result = self._explored(_in_order(data))
+        self.limited |= result.limit is not None and bool(result.exploration.missing_goals)
+        return not result.exploration.missing_goals
 
     def fragile(self, situation: Situation) -> list[int]:
         """The running voters after whose loss no leader can be elected."""
         return [id for id in situation.running_voters if not self.survives(situation, id)]
 
     def step(self, before: Situation, operation: Operation) -> Judged:
-        """Whether ``operation`` works in ``before`` and violates no property, whatever faults there are."""
-        if operation.verb not in ("add", "remove"):
-            return Judged()
-        judged = self._change(before, operation)
-        leads = operation.verb == "remove" and operation.member.id == before.leader
-        if not judged.refusal and leads and len(before.voters) == 2 and "crash" in self.faults:
-            return self._leaves_a_leader(before, operation)
-        return judged
+        """Whether ``operation`` works in ``before`` and violates no property, whatever faults there are and
+        whichever of the possible leaders carries it out.
+        """
+        return _all(self._step, before, operation)
 
     def risk(self, before: Situation, operation: Operation) -> Judged:
         """Whether ``operation`` violates a property if another leader is elected meanwhile, while the present
         one has records that it alone has. An operator cannot exclude that, so that it refuses no step.
         """
-        if operation.verb not in ("add", "remove"):
-            return Judged()
-        data = self._change_data(f"election-{operation.verb}-{operation.member.id}", before, operation)
-        followers = [id for id in before.running_voters if id != before.leader]
+        return _all(self._risk, before, operation)
+
+    def _step(self, leader: int, before: Situation, operation: Operation) -> Judged:
+        judged = self._change(leader, before, operation)
+        leaves = operation.verb == "remove" and operation.member.id == leader
+        if judged.refusal or not (leaves and before.needs_all):
+            return judged
+        # It ends the quorum for ever, and takes no more than a restart: whatever the faults are.
+        stays = self._leaves_a_leader(leader, before, operation)
+        return stays if stays.refusal else replace(judged, complete=judged.complete and stays.complete)
+
+    def _risk(self, leader: int, before: Situation, operation: Operation) -> Judged:
+        data = self._change_data("election", leader, before, operation)
+        followers = [id for id in before.running_voters if id != leader]
         followers += [operation.member.id] if operation.verb == "add" else []
         needed = majority(len(followers) + 1)
         data["environment"] |= {"timers-at": {str(id): ["fetch"] for id in followers[:needed]}}
@@ -115,13 +129,13 @@ class Judge:
         unreached = possible and bool(result.exploration.missing_goals)
         return Judged(complete=result.limit is None and not unreached)
 
-    def _change_data(self, name: str, before: Situation, operation: Operation) -> dict[str, Any]:
-        """The tables of a scenario in which the leader of ``before`` is asked for a change."""
+    def _change_data(self, name: str, leader: int, before: Situation, operation: Operation) -> dict[str, Any]:
+        """The tables of a scenario in which ``leader`` is asked for a change."""
         voters = sorted(each.id for each in before.voters)
         stopped = sorted(each.id for each in before.voters - before.running)
-        data = self._data(name, voters, stopped)
         id, verb = operation.member.id, operation.verb
-        data["replicas"]["initial-leader"] = before.leader
+        data = self._data(f"{name}-{verb}-{id}".lstrip("-"), voters, stopped)
+        data["replicas"]["initial-leader"] = leader
         if verb == "add":
             data["replicas"] |= {"joining": [id], "fresh": [id]}
         data["admin"] = {"steps": [f"{verb} {id}"]}
@@ -129,9 +143,9 @@ class Judge:
         data["budgets"] = {"admin": 1}
         return data
 
-    def _change(self, before: Situation, operation: Operation) -> Judged:
+    def _change(self, leader: int, before: Situation, operation: Operation) -> Judged:
         verb = operation.verb
-        data = self._change_data(f"{verb}-{operation.member.id}", before, operation)
+        data = self._change_data("", leader, before, operation)
         data["budgets"] |= {"crashes": 1} if "crash" in self.faults else {}
         data["bounds"] = {"max-epoch": 1}
         goal = "GoalVoterAdded" if verb == "add" else "GoalVoterRemoved"
@@ -147,12 +161,15 @@ class Judge:
             result = self._explored(_in_order(data))
             if result.exploration.missing_goals and result.limit is None:
                 return Judged("it cannot be committed", from_data(data, data["name"]))
+        if result.exploration.missing_goals:
+            self.limited = True
+            return Judged("a limit was reached before it was seen to be committed")
         return Judged(complete=result.limit is None)
 
-    def _leaves_a_leader(self, before: Situation, operation: Operation) -> Judged:
-        """Whether a leader can always be elected again when the leader of two removes itself."""
-        data = self._data("leader-leaves", sorted(each.id for each in before.voters), [])
-        leader = before.leader
+    def _leaves_a_leader(self, leader: int, before: Situation, operation: Operation) -> Judged:
+        """Whether a leader can always be elected again when a leader of a bare majority removes itself."""
+        stopped = sorted(each.id for each in before.voters - before.running)
+        data = self._data("leader-leaves", sorted(each.id for each in before.voters), stopped)
         data["replicas"]["initial-leader"] = leader
         data["network"] |= {"capacity": 12, "loss": "never", "forgotten": "lost"}
         data["admin"] = {"steps": [f"remove {leader}"], "at": [leader]}
@@ -163,11 +180,9 @@ class Judge:
             "ignore-fatal": list(_EXITS),
             "eventually": [{"property": "LeaderEventuallyElected", "goal": "a-leader"}],
         }
-        result = self._explored(_in_order(data))
+        result = self._explored(data)
         if any(each.violated for each in result.judged):
-            result = self._explored(data)
-            if any(each.violated for each in result.judged):
-                return Judged(_violated(result), _expecting(result))
+            return Judged(_violated(result), _expecting(result))
         return Judged(complete=result.limit is None)
 
     def _data(self, name: str, voters: list[int], stopped: Iterable[int]) -> dict[str, Any]:
@@ -184,13 +199,47 @@ class Judge:
             "expect": {"verdict": "holds"},
         }
 
-    def _explored(self, data: dict[str, Any], limits: Limits = _LIMITS) -> CheckResult:
+    def _explored(self, data: dict[str, Any], limits: Limits | None = None) -> CheckResult:
         scenario = from_data(data, data["name"])
         key = scenario.model_dump_json()
         if key not in self._known:
-            self._known[key] = check(scenario, threads=self.threads, limits=limits)
+            self._known[key] = check(scenario, threads=self.threads, limits=limits or _LIMITS)
             self.states += self._known[key].exploration.distinct
         return self._known[key]
+
+
+def numbers(situation: Situation) -> dict[int, int]:
+    """The ids of the replicas of a scenario by those of the nodes: the same, unless one is large."""
+    members = situation.voters | situation.running | situation.down
+    ids = sorted({each.id for each in members} | situation.empty)
+    return {id: number if ids[-1] > LARGEST_ID else id for number, id in enumerate(ids, 1)}
+
+
+def _all(
+    judge: Callable[[int, Situation, Operation], Judged], before: Situation, operation: Operation
+) -> Judged:
+    """What ``judge`` finds of ``operation``, whichever voter leads. Of those that are not to be removed one
+    stands for all.
+    """
+    if operation.verb not in ("add", "remove"):
+        return Judged()
+    leaders = sorted(before.leaders)
+    others = [id for id in leaders if id != operation.member.id]
+    complete, number = True, numbers(before)
+
+    def numbered(members: Iterable[Member]) -> frozenset[Member]:
+        return frozenset(Member(number[each.id], each.disk) for each in members)
+
+    short = Situation(numbered(before.voters), numbered(before.running), numbered(before.down))
+    (member,) = numbered([operation.member])
+    for leader in [*others[:1], *(id for id in leaders if id not in others)]:
+        judged = judge(number[leader], short, Operation(operation.verb, member))
+        if judged.refusal and len(leaders) > 1:
+            return replace(judged, refusal=f"if {leader} leads: {judged.refusal}")
+        if judged.refusal:
+            return judged
+        complete = complete and judged.complete
+    return Judged(complete=complete)
 
 
 def _in_order(data: Mapping[str, Any]) -> dict[str, Any]:

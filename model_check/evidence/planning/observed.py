@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kraftcheck.evidence.disks.quorum import Quorum, cannot_start, disks_by_id, is_voter
 from kraftcheck.evidence.disks.reported import Described
-from kraftcheck.evidence.planning.situation import Member, Situation, with_leader
+from kraftcheck.evidence.planning.situation import Member, Situation, led_by
 from kraftcheck.support.errors import InputError
 
 
@@ -38,8 +38,7 @@ def of_disks(quorum: Quorum, down: frozenset[int], lost: frozenset[int]) -> Situ
         if id not in lost:
             (stopped if id in down else running).add(member)
     stopped |= {voters[id] for id in voters if id not in given and id not in lost}
-    state = best.state
-    return _checked(voters, running, stopped, down, lost, None if state is None else state.leader)
+    return _checked(voters, running, stopped, down, lost, None)
 
 
 def of_description(described: Described, down: frozenset[int], lost: frozenset[int]) -> Situation:
@@ -64,5 +63,5 @@ def _checked(
     known = {each.id for each in (*voters.values(), *running, *stopped)}
     if strangers := sorted((down | lost) - known):
         raise InputError(f"the situation: {strangers[0]} is neither a voter nor an observer; name it as one.")
-    found = frozenset(voters.values())
-    return with_leader(Situation(found, frozenset(running), frozenset(stopped), lost, leader))
+    found = Situation(frozenset(voters.values()), frozenset(running), frozenset(stopped), lost)
+    return led_by(frozenset() if leader is None else frozenset({leader}), found)

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from kraftcheck.evidence.planning.search import Plan
+from kraftcheck.evidence.planning.judging import numbers
+from kraftcheck.evidence.planning.search import Plan, Step
 from kraftcheck.evidence.planning.situation import Operation, Situation
+from kraftcheck.reference.voters import majority
 from kraftcheck.support.terminal import Console, entry, heading, say
 
 _COLUMN: Final = 10
 _QUORUM: Final = "kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT"
 
 
-def commands(operation: Operation) -> list[str]:
-    """The commands of Kafka that perform ``operation``, for node N with its file N.properties."""
+def commands(operation: Operation, before: Situation) -> list[str]:
+    """The commands of Kafka that perform ``operation`` in ``before``, for node N with its file
+    N.properties.
+    """
     id = operation.member.id
     start = f"kafka-server-start.sh -daemon {id}.properties"
+    # Finding auto-join-undoes-removal.
+    runs = operation.member in before.running
+    joins = [
+        f"# with controller.quorum.auto.join.enable (4.2 on) {id} joins again: restart it without, first"
+    ]
+    # Between two steps the leadership may have changed.
+    other_leads = [f"{_QUORUM} describe --status   # {id} is not the LeaderId; otherwise restart it first"]
+    others = before.needs_all and runs and id not in before.leaders
     return {
         "add": [
             f"{_QUORUM} describe --replication   # until the Lag of {id} is 0",
             f"{_QUORUM} --command-config {id}.properties add-controller",
         ],
         "remove": [
-            f"{_QUORUM} describe --replication   # the DirectoryId of {id}",
+            *(joins if runs else []),
+            *(other_leads if others else []),
+            f"{_QUORUM} describe --replication   # the DirectoryId of {id}; until the Lag of the rest is 0",
             f"{_QUORUM} remove-controller --controller-id {id} --controller-directory-id DIRECTORY",
         ],
         "start": [start],
@@ -31,6 +46,7 @@ def commands(operation: Operation) -> list[str]:
             start,
         ],
         "restart": [
+            f"{_QUORUM} describe --status   # if {id} is the LeaderId:",
             f"kafka-server-stop.sh   # on node {id}",
             start,
             f"{_QUORUM} describe --status   # until another node is LeaderId",
@@ -46,19 +62,22 @@ def print_plan(
     for text in _beginning(start, plan):
         entry(out, "now", text, column=_COLUMN)
     if not plan.has_leader:
-        text = "no leader can be elected: a majority of the voters does not run"
+        lacks = len(start.running_voters) < majority(len(start.voters))
+        text = "a majority of the voters does not run" if lacks else "none was within the limits"
+        text = f"no leader can be elected: {text}"
         entry(out, "now", text, "red", column=_COLUMN)
     steps = plan.steps or ()
     for number, step in enumerate(steps, 1):
         entry(out, f"{number}.", str(step.operation), "bold", column=_COLUMN)
-        for command in commands(step.operation):
+        for command in commands(step.operation, step.before):
             out.print(f"{'':{_COLUMN}}{command}")
         if step.fragile:
             lost = " or ".join(map(str, step.fragile))
             since = "until the next step" if number < len(steps) else "from here on"
             entry(out, "", f"{since}: if {lost} is lost, no leader can be elected", column=_COLUMN)
         if not step.complete:
-            entry(out, "", "a limit was reached before all states of this step were explored", column=_COLUMN)
+            text = "not all states of this step were explored; nothing wrong was found in the others"
+            entry(out, "open", text, "yellow", column=_COLUMN)
         if step.risk.refusal:
             text = f"if another leader is elected during this step: {step.risk.refusal}"
             entry(out, "risk", text, "yellow", column=_COLUMN)
@@ -85,10 +104,25 @@ def print_plan(
     if plan.steps:
         say(
             out,
-            "Not explored: an election together with a crash, and steps that overlap; wait for each to be "
-            "done. Starts and restarts are not explored, apart from the election that follows.",
+            "Not explored: an election together with a crash, a disk that is lost during a step, and steps "
+            "that overlap; wait for each to be done. Starts and restarts are not explored, apart from the "
+            "election that follows. The logs of the voters that run are taken to be equally long.",
             hang=2,
         )
+        _print_verdict(out, plan.steps)
+
+
+def _print_verdict(out: Console, steps: Sequence[Step]) -> None:
+    """How far the steps of a plan were judged."""
+    left = [str(number) for number, step in enumerate(steps, 1) if not step.complete]
+    if left:
+        text = f"undetermined: {'step' if len(left) == 1 else 'steps'} {', '.join(left)} not explored whole"
+        say(out, f"{text}; do {'it' if len(left) == 1 else 'them'} only if you accept that", "bold yellow")
+        return
+    count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    risks = sum(bool(step.risk.refusal) for step in steps)
+    text = f"a plan of {count}, explored whole but for elections meanwhile"
+    say(out, text + (f"; {risks} with a risk" if risks else ""), "bold yellow" if risks else "bold green")
 
 
 def _why_none(plan: Plan) -> str:
@@ -107,11 +141,14 @@ def _named(situation: Situation) -> str:
 
 def _beginning(start: Situation, plan: Plan) -> list[str]:
     """What does not run, and who leads."""
-    found = [f"{start.leader} leads"] if plan.has_leader else []
+    leaders = " or ".join(map(str, sorted(start.leaders)))
+    found = [f"{leaders} leads"] if plan.has_leader else []
     observers = sorted(each.id for each in start.running if each.id not in {one.id for one in start.voters})
     found += [f"{id} is an observer" for id in observers]
     found += [f"{each.id} is down" for each in sorted(start.down)]
-    return found + [f"the disk of {id} is lost" for id in sorted(start.empty)]
+    found += [f"the disk of {id} is lost" for id in sorted(start.empty)]
+    renamed = [f"{id} is {number}" for id, number in numbers(start).items() if id != number]
+    return found + ([f"in scenarios {', '.join(renamed)}"] if renamed else [])
 
 
 def as_json(plan: Plan, preset: str, faults: tuple[str, ...]) -> dict[str, Any]:
@@ -128,7 +165,7 @@ def as_json(plan: Plan, preset: str, faults: tuple[str, ...]) -> dict[str, Any]:
                 "operation": each.operation.verb,
                 "node": each.operation.member.id,
                 "text": str(each.operation),
-                "commands": commands(each.operation),
+                "commands": commands(each.operation, each.before),
                 "fragile": list(each.fragile),
                 "complete": each.complete,
                 "risk": each.risk.refusal,

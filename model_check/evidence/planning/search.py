@@ -28,12 +28,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An operation of a plan and the situation after it; ``fragile``: the voters whose loss then leaves no
-    leader; ``complete``: whether all states of the step were explored; ``risk``: what an election during the
-    step can do.
+    """An operation of a plan, and the situations before and after it.
+
+    ``fragile``: the voters whose loss then leaves no leader; ``complete``: whether all states of the step
+    were explored; ``risk``: what an election during the step can do.
     """
 
     operation: Operation
+    before: Situation
     after: Situation
     fragile: tuple[int, ...]
     complete: bool
@@ -53,8 +55,8 @@ class Plan:
 
 
 def plan(start: Situation, goal: frozenset[int], judge: Judge, tell: Tell) -> Plan:
-    """The shortest plan from ``start`` to the voters of ``goal``. Of plans of one length those that start and
-    add come before those that remove.
+    """The shortest plan from ``start`` to the voters of ``goal``. Of plans of one length it is one with the
+    fewest steps that were not explored whole, and those that start and add come before those that remove.
 
     If the quorum survives the loss of any one voter in the beginning and in the end, it does so after every
     step.
@@ -73,27 +75,33 @@ def plan(start: Situation, goal: frozenset[int], judge: Judge, tell: Tell) -> Pl
         if here.reaches(goal):
             passed = [start, *(step.after for step in path)]
             tell("what an election during a step can do")
-            steps = tuple(
-                replace(step, risk=judge.risk(before, step.operation))
-                for before, step in zip(passed, path, strict=False)
-            )
+            steps = tuple(replace(step, risk=judge.risk(step.before, step.operation)) for step in path)
             return Plan(
                 steps, tolerates, alive, tuple(each for one in passed for each in refused.get(one, ()))
             )
         if len(path) == MOST_STEPS:
             continue
         for operation, after in operations(here, goal):
-            if after in paths:
+            earlier = paths.get(after)
+            if earlier is not None and not (len(earlier) == len(path) + 1 and _open(earlier) > _open(path)):
                 continue
             tell(f"{len(path) + 1}. {operation}")
             step = _judged(judge, here, operation, after, tolerates=tolerates)
             if isinstance(step, Step):
+                if earlier is None:
+                    waiting.append(after)
+                elif _open(earlier) <= _open((*path, step)):
+                    continue
                 paths[after] = (*path, step)
-                waiting.append(after)
             else:
                 found = Refused(len(path), operation, step[0], step[1])
                 refused.setdefault(here, []).append(found)
     return Plan(None, tolerates, alive, tuple(each for found in refused.values() for each in found))
+
+
+def _open(path: tuple[Step, ...]) -> int:
+    """How many steps were not explored whole."""
+    return sum(not step.complete for step in path)
 
 
 def _judged(
@@ -112,4 +120,4 @@ def _judged(
     if tolerates and fragile:
         lost = " or ".join(map(str, fragile))
         return f"if {lost} is lost afterwards, no leader can be elected", None
-    return Step(operation, after, fragile, judged.complete)
+    return Step(operation, before, after, fragile, judged.complete)

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from kraftcheck.reference.voters import majority
 from kraftcheck.support.errors import InputError
 
 EXAMPLE: Final = "voters=1,2,3 observers=4 leader=1 down=3"
 _WORDS: Final = ("voters", "observers", "leader", "down", "lost")
-_IDS = re.compile(r"\d{1,2}(,\d{1,2})*", re.ASCII)
+_IDS = re.compile(r"\d{1,10}(,\d{1,10})*", re.ASCII)
+_LARGEST_ID: Final = 2**31 - 1
 #: With more, a step has more states than can be explored.
 _MOST_VOTERS: Final = 5
 
@@ -28,19 +30,25 @@ class Member(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Situation:
     """``voters``; ``running`` controllers, observers included; ``down``: those that can be started;
-    ``empty``: the ids of machines with an empty disk; ``leader``: None if there is none.
+    ``empty``: the ids of machines with an empty disk; ``leaders``: the voters that may lead. After an
+    election that an operator cannot direct these are all that run.
     """
 
     voters: frozenset[Member]
     running: frozenset[Member]
     down: frozenset[Member] = frozenset()
     empty: frozenset[int] = frozenset()
-    leader: int | None = None
+    leaders: frozenset[int] = frozenset()
 
     @property
     def running_voters(self) -> list[int]:
         """The ids of the voters that run, in order."""
         return sorted(each.id for each in self.voters & self.running)
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the voters that run are a bare majority, so that no election does without one of them."""
+        return len(self.running_voters) == majority(len(self.voters))
 
     def reaches(self, goal: frozenset[int]) -> bool:
         """Whether the voters are those of ``goal``, and all of them run."""
@@ -64,15 +72,18 @@ class Operation(NamedTuple):
             "remove": f"remove {id} from the voters",
             "start": f"start {id}",
             "format": f"format the {'empty' if disk == 1 else 'new'} disk of {id}, and start it",
-            "restart": f"restart the leader {id}, so that another voter leads",
+            "restart": f"if {id} leads, restart it, so that another voter leads",
         }[self.verb]
 
 
 def parse_ids(text: str, what: str) -> frozenset[int]:
     """The ids in ``1,2,4``. Raises InputError; ``what`` names the text."""
     if not _IDS.fullmatch(text):
-        raise InputError(f"{what}: expected ids from 0 to 99 such as 1,2,4, found '{text[:40]}'.")
-    return frozenset(map(int, text.split(",")))
+        raise InputError(f"{what}: expected ids such as 1,2,4, found '{text[:40]}'.")
+    ids = frozenset(map(int, text.split(",")))
+    if max(ids) > _LARGEST_ID:
+        raise InputError(f"{what}: {max(ids)} is no id of a node; the largest is {_LARGEST_ID:,}.")
+    return ids
 
 
 def parse_goal(text: str) -> frozenset[int]:
@@ -105,23 +116,23 @@ def parse_situation(text: str) -> Situation:
     running = everybody - given["down"] - given["lost"]
     if len(given["leader"]) > 1 or not given["leader"] <= running & voters:
         raise InputError("the situation: leader is one voter that runs.")
-    return with_leader(
+    return led_by(
+        given["leader"],
         Situation(
             frozenset(map(Member, voters)),
             frozenset(map(Member, running)),
             frozenset(map(Member, given["down"] - given["lost"])),
             given["lost"],
-            next(iter(given["leader"]), None),
-        )
+        ),
     )
 
 
-def with_leader(situation: Situation) -> Situation:
-    """``situation`` with a leader among the voters that run: the one that it has, or the smallest id."""
-    ids = situation.running_voters
-    if situation.leader in ids:
-        return situation
-    return replace(situation, leader=ids[0] if ids else None)
+def led_by(leaders: frozenset[int], situation: Situation) -> Situation:
+    """``situation`` with those of ``leaders`` that are voters and run; if there are none, any that runs may
+    lead.
+    """
+    ids = frozenset(situation.running_voters)
+    return replace(situation, leaders=leaders & ids or ids)
 
 
 def operations(situation: Situation, goal: frozenset[int]) -> Iterator[tuple[Operation, Situation]]:
@@ -136,15 +147,18 @@ def operations(situation: Situation, goal: frozenset[int]) -> Iterator[tuple[Ope
     for member in sorted(situation.down):
         if member.id in goal or member in situation.voters:
             after = replace(situation, running=situation.running | {member}, down=situation.down - {member})
-            yield Operation("start", member), with_leader(after)
+            # What runs without a majority has no leader yet.
+            led = len(situation.running_voters) >= majority(len(ids))
+            yield Operation("start", member), led_by(situation.leaders if led else frozenset(), after)
     for member in sorted(situation.running):
         if member.id in goal and member.id not in ids and len(ids) < _MOST_VOTERS:
             yield Operation("add", member), replace(situation, voters=situation.voters | {member})
     for member in sorted(situation.voters):
         if (member.id not in goal or member not in situation.running | situation.down) and len(ids) > 1:
             after = replace(situation, voters=situation.voters - {member})
-            yield Operation("remove", member), with_leader(after)
-    others = [id for id in situation.running_voters if id != situation.leader]
-    if situation.leader is not None and situation.leader not in goal and others:
-        member = Member(situation.leader)
-        yield Operation("restart", member), replace(situation, leader=others[0])
+            # An election follows where the leader leaves.
+            leaders = frozenset[int]() if member.id in situation.leaders else situation.leaders
+            yield Operation("remove", member), led_by(leaders, after)
+    for id in sorted(situation.leaders - goal):
+        if others := frozenset(situation.running_voters) - {id}:
+            yield Operation("restart", Member(id)), replace(situation, leaders=others)

@@ -15,14 +15,14 @@ from kraftcheck.evidence.restart.shortened import Shortened, shorten
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas
+from kraftcheck.systems.kraft.scenario import LARGEST_ID, KRaftScenario, of_replicas
 from kraftcheck.systems.kraft.text import DiskText, print_disk
 from kraftcheck.systems.kraft.text.log import Count
 from kraftcheck.systems.scenario import MOST_IN_FLIGHT, from_data
 
 #: The most that a scenario has of either.
 _MOST_VOTERS, _MOST_JOINING = 7, 4
-_LARGEST_ID, _LARGEST_EPOCH = 99, 18
+_LARGEST_EPOCH: Final = 18
 #: Of these properties a lost disk alone takes away the ground; an elected leader without a committed record
 #: shows the loss.
 _WITHOUT: Final = ("HighWatermarkOnMajority", "AcknowledgedIsDurable", "RemovedLeaderDoesNotCount")
@@ -166,7 +166,7 @@ class Beginning:
     @cached_property
     def ids(self) -> Mapping[int, int]:
         """The ids of the replicas of the scenario by those of the nodes: the same, unless they are large."""
-        if max(self.everybody) <= _LARGEST_ID:
+        if max(self.everybody) <= LARGEST_ID:
             return {id: id for id in self.everybody}
         return {id: number for number, id in enumerate(sorted(self.everybody), 1)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -20,7 +20,9 @@ from kraftcheck.systems.scenario import Budget, Listed, Scenario, Table
 T = TypeVar("T")
 #: Marks a key that names replicas: in a list, or as the keys of a table.
 NAMES_REPLICAS = "names replicas"
-ReplicaId = Annotated[int, Field(ge=0, le=99)]
+#: The largest id of a replica in a scenario.
+LARGEST_ID: Final = 99
+ReplicaId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 ReplicaIds = Annotated[tuple[ReplicaId, ...], Field(strict=False), NAMES_REPLICAS]
 #: A table with the ids of replicas as its keys.
 ByReplica = Annotated[dict[str, T], NAMES_REPLICAS]

@@ -22,7 +22,8 @@ DISK = Disk(
 
 
 def records(disk: StoredDisk) -> set[tuple[int, int, int, tuple[str, ...]]]:
-    return {(each.base, each.last, each.epoch, each.kinds) for each in disk.batches}
+    batches = [*disk.batches, *(batch for each in disk.snapshots for batch in each.batches)]
+    return {(each.base, each.last, each.epoch, each.kinds) for each in batches}
 
 
 def corrupted(folder: Path, count: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -118,6 +119,7 @@ def test_why_a_voter_rejects(role: object, pre_vote: bool, reason: str, rule: st
 @pytest.mark.parametrize(
     ("message", "why"),
     [
+        ("Beginning graceful shutdown", "resigns, as it shuts down"),
         ("Received user request to resign from the current epoch 1", "resigns, as it is asked to resign"),
         (
             "Did not receive fetch request from the majority of the voters within 3000ms. Current "
@@ -136,8 +138,23 @@ def test_why_a_leader_resigns(message: str, why: str) -> None:
     lines = change(start, None) + change(candidate, start) + change(leader, candidate) + [message]
     said = story(text_of(lines + change(state("Resigned", 1), leader)))
     assert why in one(said[1], "leads")
-    said = story(text_of(lines[:-1] + change(start, None)))
-    assert "its process ends, and starts again" in one(said[1], "leads")
+
+
+def test_a_process_that_ends_without_a_word_ended_before_the_next_start() -> None:
+    """A leader that was killed did not lead until its next process started."""
+    candidate, start = state("Candidate", 1, voted=1), state("Unattached", 0)
+    lines = change(start, None) + change(candidate, start) + change(state("Leader", 1), candidate)
+    said = story(text_of(lines + change(start, None)))[1]
+    assert re.fullmatch(r"1 leads until its process ends; it starts again at [\d:,]+", one(said, "leads"))
+    assert "1 starts again; its log does not show how its process ended" in said
+    assert all("starts again" not in each for each in story(text_of(lines))[1])
+
+
+def test_a_candidate_that_starts_as_one_says_so() -> None:
+    candidate, start = state("Candidate", 1, voted=1), state("Unattached", 0)
+    said = story(text_of(change(start, None) + change(candidate, start) + change(candidate, None)))[1]
+    assert "becomes candidate 2 times" in one(said, "becomes")
+    assert one(said, "becomes").endswith(", as it starts with its own vote (1 of 2)")
 
 
 def problem(check: str, found: str) -> Problem:

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.evidence.logs.json_layout import json_layout
+from kraftcheck.evidence.logs.reader import Options, read_logs
 from kraftcheck.evidence.logs.report import as_json
+from kraftcheck.support.errors import InputError
 from tests.evidence.logs.log_lines import change, read, state, steps_of, text_of
 from tests.examples import examples
 
@@ -131,6 +134,16 @@ def test_a_record_that_is_cut_short_is_counted() -> None:
     lines = in_json(TEXT, ecs_form).splitlines(keepends=True)
     report, _ = read(b"".join([*lines[:4], lines[4][:-9] + b"\n", *lines[5:]]))
     assert report.findings.notes["unreadable"] == 1 and not report.findings.problems
+
+
+@pytest.mark.parametrize("indent", [2, None])
+def test_json_that_cannot_be_read_is_one_sentence(indent: int | None, tmp_path: Path) -> None:
+    """Objects over several lines, and those that name their message otherwise."""
+    records = [json.loads(line) for line in in_json(TEXT, plain_form).splitlines()]
+    texts = [json.dumps({"MESSAGE": each["msg"]}, indent=indent) for each in records]
+    (tmp_path / "a.log").write_text("\n".join(texts))
+    with pytest.raises(InputError, match="expected one object a line with 'message' and '@timestamp'"):
+        read_logs([tmp_path / "a.log"], Options())
 
 
 LINES = in_json(TEXT, json_layout_form).splitlines(keepends=True)

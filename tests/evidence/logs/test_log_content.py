@@ -93,7 +93,20 @@ PREFIXES = {
     "journald iso": "2026-01-01T00:00:00+0000 10-0-0-7 kafka[812]: ",
     "compose": "kafka-1  | ",
 }
-WRAPPED = (plain, cri, docker, *map(prefixed, PREFIXES.values()))
+
+
+def coloured(text: bytes, _: Draw) -> bytes:
+    """As a terminal shows it: the level, and what Compose puts before a line."""
+    lines = [line.replace(b" INFO ", b" \x1b[32mINFO\x1b[m ") for line in text.splitlines(keepends=True)]
+    return b"".join(b"\x1b[36mkafka-1  | \x1b[0m" + line for line in lines)
+
+
+def collected(text: bytes, _: Draw) -> bytes:
+    """As Fluent Bit sends it."""
+    return b"".join(json.dumps({"log": line.decode()}).encode() + b"\n" for line in text.splitlines())
+
+
+WRAPPED = (plain, cri, docker, coloured, collected, *map(prefixed, PREFIXES.values()))
 
 
 def content(data: bytes, size: int = 1 << 20) -> tuple[bytes, list[str]]:

@@ -7,7 +7,7 @@ import datetime
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -189,7 +189,8 @@ def write_disk(folder: Path, disk: Disk) -> Path:
         (log / QUORUM_STATE).write_text(_state(disk))
     (log / f"{disk.start:020}.log").write_bytes(log_bytes(disk.log, disk.start))
     for (end, epoch), batches in disk.snapshots.items():
-        (log / f"{end:020}-{epoch:010}.checkpoint").write_bytes(log_bytes(batches))
+        of_snapshot = [replace(each, epoch=epoch) for each in batches]  # as Kafka's writer has it
+        (log / f"{end:020}-{epoch:010}.checkpoint").write_bytes(log_bytes(of_snapshot))
     starts = {}
     base = disk.start
     for each in disk.log:
