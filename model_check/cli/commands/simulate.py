@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kraftcheck.checking import findings
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     status = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
     if arguments.traces is not None:
-        files.write(traces, arguments.traces)
+        files.write(traces, arguments.traces, findings.faults)
     if found.limit == INTERRUPTED:
         streams.say("kraftcheck: interrupted.")
     if arguments.json:
