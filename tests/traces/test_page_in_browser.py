@@ -90,10 +90,10 @@ def test_searching(opened: Any) -> None:
 
 
 def test_lanes_can_be_hidden(opened: Any) -> None:
-    before = opened.execute_script("return document.querySelectorAll('line.lane').length")
+    count = "paintNow(); return document.querySelectorAll('.canvas line.lane').length"
+    before = opened.execute_script(count)
     opened.execute_script("document.querySelector('.menu input[type=checkbox]').click()")
-    time.sleep(0.3)
-    assert opened.execute_script("return document.querySelectorAll('line.lane').length") < before
+    assert opened.execute_script(count) < before
     assert "replica 1" not in text_of(opened, ".names")
 
 

@@ -125,8 +125,7 @@ function sendsOf(number) {
 // Whether a process that ran crashes and another one starts, all in this step.
 function crashes(number) {
   const step = doc.steps[number - 1];
-  const before = standings[step.lane].findLast(([begin]) => begin < number);
-  return restarts(step) && before[1] !== "down";
+  return restarts(step) && standings[step.lane].findLast(([begin]) => begin < number)[1] !== "down";
 }
 function restarts(step) {
   return step.events.includes("start");

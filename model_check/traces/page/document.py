@@ -83,7 +83,7 @@ class Step:
     ``cycle``: whether the steps from here on repeat for ever. ``asked``: whether the admin client asks for
     it.
     ``fault``: the id of the rule that decided here and is at fault in the finding, or empty. ``short``: the
-    head without the words of a message that a picture has no room for.
+    event alone, without the words of a message that a picture has no room for.
     """
 
     lane: int
@@ -280,7 +280,7 @@ def _step(
         cycle=seen.begins_cycle,
         asked=asked,
         fault=faults.get(step.number, ""),
-        short=re.sub(words.minor, "", head).replace(" )", ")").replace("()", "") if words.minor else head,
+        short=_short(head, words.minor),
     )
 
 
@@ -297,6 +297,12 @@ def _head(step: TraceStep, asked: bool) -> tuple[str, str]:
         event = f"admin: {kind} {about.removesuffix(')')}".rstrip()
     crashes = [text for text in besides if is_crash(text)]
     return "; ".join((event, *(text for text in besides if text not in crashes))), "; ".join(crashes)
+
+
+def _short(head: str, minor: str) -> str:
+    """The event alone, without the ``minor`` words of its message."""
+    event = head.partition("; ")[0]
+    return re.sub(minor, "", event).replace(" )", ")").replace("()", "") if minor else event
 
 
 def _outcome(step: TraceStep, telling: Iterable[str]) -> Iterator[str]:

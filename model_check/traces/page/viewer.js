@@ -122,7 +122,7 @@ const spoken = put(body, "div", { class: "spoken", "aria-live": "polite" });
 let lanesShown = [];
 let laneWidth = 0; // Of all lanes but the last one, whose texts have nothing to their right.
 let lastWidth = 0;
-const MIN_LANE = 84;
+const MIN_LANE = 70;
 function layOut() {
   lanesShown = doc.lanes.map((_, index) => index).filter((index) => !chosen.hidden.has(index));
   const room = scroller.clientWidth - HEAD;
