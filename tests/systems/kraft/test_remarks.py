@@ -69,6 +69,7 @@ def test_a_cycle_says_why_it_never_ends() -> None:
 def test_a_restart_says_what_its_disk_has() -> None:
     (trace,) = check(find("finding-second-leader-of-epoch")).traces()
     document = document_of(trace)
+    assert document.reasons == ("Replica 2 becomes Leader of epoch 2, which replica 3 leads.",)
     assert "Its disk keeps its vote for itself in epoch 2." in remarks_of(document, 11)
     assert remarks_of(document, 24) == (
         "The process starts with what its disk has: epoch 2, a vote for itself, leader 3, and a log that "
