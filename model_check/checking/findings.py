@@ -40,6 +40,7 @@ class Pattern(_Entry):
     fatal: bool = False
     end: bool = False
     repeats: bool = False
+    fault: str = ""
 
 
 class Recorded(_Entry):
@@ -139,19 +140,30 @@ def as_data(known: Known, violated: str) -> dict[str, Any]:
     }
 
 
+def faults(trace: Trace) -> dict[int, str]:
+    """By the number of a step the id of the rule that decided in it and is at fault in the finding that
+    ``trace`` looks like; nothing if it looks like none.
+    """
+    known = None if trace.property is None else recognised(trace)
+    if known is None:
+        return {}
+    numbers = _steps_like(known.steps, trace, 0, {}) or ()
+    return {number: each.fault for number, each in zip(numbers, known.steps, strict=True) if each.fault}
+
+
 def _fits(known: Known, trace: Trace) -> bool:
     scenario: Any = trace.scenario
     protocol = scenario.protocol
     variant = protocol.preset if hasattr(protocol, "preset") else protocol.form
     family = "kafka" if variant.startswith("kafka-") else variant  # Releases differ from it in few rules.
     wanted = trace.property in known.properties and family in known.variants
-    return wanted and _follows(known.steps, trace, 0, {})
+    return wanted and _steps_like(known.steps, trace, 0, {}) is not None
 
 
-def _follows(patterns: Sequence[Pattern], trace: Trace, begin: int, who: _Who) -> bool:
-    """Whether steps from number ``begin`` on are like ``patterns``, in order."""
+def _steps_like(patterns: Sequence[Pattern], trace: Trace, begin: int, who: _Who) -> tuple[int, ...] | None:
+    """The numbers of steps after number ``begin`` that are like ``patterns``, in order."""
     if not patterns:
-        return True
+        return ()
     first, rest = patterns[0], patterns[1:]
     for number in range(begin, len(trace.steps)):
         if (first.end and number != len(trace.steps) - 1) or (
@@ -159,9 +171,10 @@ def _follows(patterns: Sequence[Pattern], trace: Trace, begin: int, who: _Who) -
         ):
             continue
         for named in _named(first, trace.steps[number], who):
-            if _follows(rest, trace, number + 1, named):
-                return True
-    return False
+            later = _steps_like(rest, trace, number + 1, named)
+            if later is not None:
+                return (number + 1, *later)
+    return None
 
 
 def _named(pattern: Pattern, step: TraceStep, who: _Who) -> Iterator[_Who]:

@@ -150,7 +150,7 @@ def _write_traces(folder: Path, shown: Sequence[Counterexample]) -> None:
         path.parent.mkdir(exist_ok=True)
         known = findings.recognised(each.trace)
         about = [] if known is None else [findings.in_words(known, each.trace.property or "")]
-        path.write_text(page_of(each.trace, about), encoding="utf-8")
+        path.write_text(page_of(each.trace, about, findings.faults(each.trace)), encoding="utf-8")
 
 
 def _write_assets(source: Path, texts: Mapping[str, str]) -> None:

@@ -168,6 +168,10 @@ class Words:
 
     ``summary`` gives a local state in a line. ``remarks`` gives sentences on what a step of a component
     means, such as how many votes it has: from its states before and after, the message and the runs.
+
+    ``notation``: the signs in these texts, by a regular expression that finds them, each with what it means;
+    ``requested``: the actions for which the admin client asks; ``minor``: a regular expression of the words
+    of a message that a picture leaves out.
     """
 
     legend: str
@@ -182,6 +186,9 @@ class Words:
     describe_effect: Callable[[Any], tuple[str, str]]
     summary: Callable[[Any], str]
     remarks: Callable[[Any, Any, Any, Sequence[Run]], Iterator[str]]
+    notation: Sequence[tuple[str, str]] = ()
+    requested: frozenset[str] = frozenset()
+    minor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

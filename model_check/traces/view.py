@@ -211,7 +211,7 @@ def event_of(step: Happening) -> tuple[str, tuple[str, ...]]:
     details = tuple(found[1].split(", ")) if found else ()
     if step.kind == "act":
         kind = step.action.partition(f" at {step.replica}")[0]
-        at = next((at for at, text in enumerate(details) if _CRASHES.match(text)), len(details))
+        at = next((at for at, text in enumerate(details) if is_crash(text)), len(details))
         about = ", ".join(details[:at])
         return (f"{kind} ({about})" if about else kind), details[at:]
     assert step.message is not None
@@ -219,6 +219,11 @@ def event_of(step: Happening) -> tuple[str, tuple[str, ...]]:
     if step.kind == "lose":
         return f"{text} is lost", ()
     return text, (*details[1:], *(("a copy stays in flight",) if step.duplicate else ()))
+
+
+def is_crash(text: str) -> bool:
+    """Whether what comes with an event is a crash."""
+    return _CRASHES.match(text) is not None
 
 
 def _changes(step: TraceStep, replica: Place, verbose: bool) -> tuple[Change, ...]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kraftcheck.checking.findings import faults
 from kraftcheck.checking.run import check
 from kraftcheck.cli.main import main
 from kraftcheck.reference.frozen import replace
@@ -41,7 +42,7 @@ def test_an_outcome_is_short() -> None:
     assert outcomes[-1].startswith("→ Leader")
     assert any(text.startswith("→ Candidate, epoch ") for text in outcomes) and "" in outcomes
     (trace,) = check(find("finding-wiped-leader")).traces()
-    assert [step.outcome for step in document_of(trace).steps][-1] == "exits"
+    assert [step.outcome for step in document_of(trace).steps][-1] == "its process exits"
 
 
 def test_effects_that_never_happen() -> None:
@@ -74,17 +75,19 @@ def test_the_page_has_the_document_and_needs_nothing_else() -> None:
     | st.sampled_from(["</script><b>", "<!--", "\u2028", "&amp;"])
 )
 def test_no_text_ends_the_data(hostile: str) -> None:
-    document = replace(document_of(counterexample(POWER_LOSS)), title=hostile, legend=hostile, again=hostile)
+    document = replace(
+        document_of(counterexample(POWER_LOSS)), title=hostile, notation=(hostile,), again=hostile
+    )
     text = page(document)
     assert text.count("<script") == 2 and text.count("</script") == 2 and text.count("<!--") == 1
     found = DATA.search(text)
     assert found is not None
-    assert json.loads(found[1])["legend"] == hostile
+    assert json.loads(found[1])["notation"] == [hostile]
     text.encode()
 
 
 def test_long_texts_are_cut_off() -> None:
-    document = replace(document_of(counterexample(POWER_LOSS)), legend="a" * 1_000_000)
+    document = replace(document_of(counterexample(POWER_LOSS)), notation=("a" * 1_000_000,))
     assert len(page(document)) < 200_000
 
 
@@ -101,3 +104,23 @@ def test_commands_write_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert sorted(path.name for path in folder.iterdir()) == [f"{name}.html", f"{name}.json"]
     assert main(["trace", "show", str(file), "--html", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
+
+
+def test_the_rule_at_fault_is_marked_where_it_decided() -> None:
+    (trace,) = check(find("finding-removed-voter-acknowledges")).traces()
+    document = document_of(trace, faults=faults(trace))
+    assert [step.fault for step in document.steps] == ["", "", "", "BEGIN-1"]
+    assert all(step.fault in step.rules for step in document.steps if step.fault)
+    assert faults(counterexample(UNSTABLE)) == {}
+
+
+def test_the_notation_explains_what_the_page_has_and_nothing_else() -> None:
+    (trace,) = check(find("finding-removed-voter-acknowledges")).traces()
+    texts = [text.partition(":")[0] for text in document_of(trace).notation]
+    assert "1/d1" in texts and "unanswerable" not in texts and len(set(texts)) == len(texts)
+
+
+def test_a_field_that_a_role_does_not_have_is_empty() -> None:
+    steps = document_of(counterexample(UNSTABLE)).steps
+    changes = [change for step in steps for change in step.changes if change.field == "granted"]
+    assert changes and all("none" not in (change.before, change.after) for change in changes)

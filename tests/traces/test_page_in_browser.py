@@ -90,10 +90,10 @@ def test_searching(opened: Any) -> None:
 
 
 def test_lanes_can_be_hidden(opened: Any) -> None:
-    before = opened.execute_script("return document.querySelectorAll('line.lane').length")
+    count = "paintNow(); return document.querySelectorAll('.canvas line.lane').length"
+    before = opened.execute_script(count)
     opened.execute_script("document.querySelector('.menu input[type=checkbox]').click()")
-    time.sleep(0.3)
-    assert opened.execute_script("return document.querySelectorAll('line.lane').length") < before
+    assert opened.execute_script(count) < before
     assert "replica 1" not in text_of(opened, ".names")
 
 
@@ -124,7 +124,7 @@ def test_the_header_leads_to_the_step_that_violates_and_the_overview_lists_it(op
 
 def test_a_lost_message_and_an_outcome_are_seen_first(opened: Any, tmp_path: Path) -> None:
     document = document_of(counterexample(UNSTABLE))
-    lost = replace(document.steps[0], kind="lose", head="←2 VoteRequest(e1) is lost", violations=())
+    lost = replace(document.steps[0], kind="lose", head="←2 VoteRequest(e1) is lost", short="", violations=())
     file = tmp_path / "lost.html"
     file.write_text(page(replace(document, steps=(lost, *document.steps[1:]))), encoding="utf-8")
     opened.get(file.as_uri())
@@ -146,7 +146,7 @@ def test_every_shape_of_the_picture_is_in_the_key(opened: Any) -> None:
     assert len(drawn) > 6
     assert drawn - {"lane follower", "lane unattached"} <= {*opened.execute_script(shapes, ".key svg *")}
     texts = opened.execute_script("return [...document.querySelectorAll('.key li')].map((x) => x.innerText)")
-    assert len(set(texts)) == len(texts) and "line: it leads" in texts and "line: any other role" in texts
+    assert len(set(texts)) == len(texts) and "leads" in texts and "any other role" in texts
 
 
 def test_paper_says_the_property_the_notation_and_where_it_begins(opened: Any) -> None:
@@ -156,7 +156,7 @@ def test_paper_says_the_property_the_notation_and_where_it_begins(opened: Any) -
     opened.execute_script("dispatchEvent(new Event('afterprint'))")
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     document = document_of(counterexample(UNSTABLE))
-    for text in (document.statement, document.legend, *document.reasons, document.lanes[0].summary):
+    for text in (document.statement, *document.notation, *document.reasons, document.lanes[0].summary):
         assert text in shown
     assert shown.count("This step violates") == 1 and "Show step" not in shown
     assert text_of(opened, "body").count("This step violates") <= 1
@@ -231,12 +231,13 @@ def test_texts_are_only_texts(driver: Any, tmp_path: Path, text: str) -> None:
     changes = tuple(replace(each, field=text, after=text) for each in step.changes)
     effects = tuple(replace(each, text=text) for each in step.effects)
     first = replace(
-        step, head=text, changes=changes, effects=effects, events=(text,), notes=(text,), moments=(text,),
+        step, head=text, short=text, fault=text, changes=changes,
+        effects=effects, events=(text,), notes=(text,), moments=(text,),
         violations=(text,), rules=(text, "__proto__", *step.rules),
     )  # fmt: skip
     hostile = replace(
         document,
-        about=(text,), statement=text, reasons=(text,), legend=text, verdict=text, again=text,
+        about=(text,), statement=text, reasons=(text,), notation=(text,), verdict=text, again=text,
         lanes=tuple(replace(each, name=text, fields={text: text}) for each in document.lanes),
         steps=(first, *document.steps[1:]),
         arrows=tuple(replace(each, text=text) for each in document.arrows),

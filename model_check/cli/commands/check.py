@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.text import Text
 
-from kraftcheck.checking import ci, ledger
+from kraftcheck.checking import ci, findings, ledger
 from kraftcheck.checking.answers import Answers, of_this_user
 from kraftcheck.checking.coverage import pages
 from kraftcheck.checking.coverage.executed import Place, recording
@@ -308,7 +308,7 @@ def _explore(
             scenario, arguments, threads, answers, quiet=quiet or arguments.json
         )
     if arguments.traces is not None:
-        files.write(result.traces(), arguments.traces)
+        files.write(result.traces(), arguments.traces, findings.faults)
     traces = result.traces() if arguments.github and not result.as_expected else []
     out = console()
     with out.capture() as captured:

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from kraftcheck.checking import findings
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration, Limits
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     code = exit_status(chosen, found)
     traces = [build(system, chosen, violation) for violation in found.violations]
     if arguments.traces is not None:
-        files.write(traces, arguments.traces)
+        files.write(traces, arguments.traces, findings.faults)
     if found.limit == INTERRUPTED:
         streams.say("kraftcheck: interrupted.")
     if arguments.json:

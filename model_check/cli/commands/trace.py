@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.itf:
         print(itf.dumps(trace), end="")
     elif arguments.html is not None:
-        write_output(arguments.html, page_of(trace, _recognised(trace)))
+        write_output(arguments.html, page_of(trace, _recognised(trace), findings.faults(trace)))
     elif arguments.pytest or arguments.kafka_test:
         if difference is not None and not (arguments.kafka_test and difference.of_numbers):
             raise InputError(_stale(arguments.file, difference))

@@ -30,7 +30,7 @@ MOST_EVENTS = 400
 
 #: The entries of a recorded step that are effects, in the order of the page.
 _EFFECTS = ("persist", "log", "cb")
-_LEGEND = "Fields are as recorded; hw: high watermark, leo: end of the log."
+_NOTATION = ("Fields are as recorded.", "hw: high watermark", "leo: end of the log")
 
 
 def pages(
@@ -73,7 +73,7 @@ def _document(
         verdict=judged[0].property if judged else "Kafka differs from the reference",
         statement=properties[judged[0].id].statement if judged else "",
         reasons=tuple(_reason(each) for each in found),
-        legend=_LEGEND,
+        notation=_NOTATION,
         again=again,
         lanes=window.lanes,
         steps=tuple(window.steps),

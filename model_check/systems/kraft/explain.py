@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 from typing import Any, cast
@@ -34,7 +34,12 @@ def explain(
         return tuple(_STATES[violated](system, after))
     found: list[str] = []
     if outcome is not None:
-        found = list(_explain_labels(violated, cast(History, before.history), outcome))
+        leading = {
+            (id, node.replica.epoch)
+            for id, node in _nodes(system, after)
+            if node.replica is not None and isinstance(node.replica.role, Leader)
+        }
+        found = list(_explain_labels(violated, cast(History, before.history), outcome, leading))
         if not found and run is not None:
             component = system.wiring.component(cast(Any, outcome.action).replica)
             old, new = cast(tuple[Node, Node], (before.locals[component], after.locals[component]))
@@ -46,15 +51,22 @@ def explain(
 # The history.
 
 
-def _explain_labels(violated: str, history: History, outcome: Outcome) -> Iterator[str]:
+def _explain_labels(
+    violated: str, history: History, outcome: Outcome, leading: Collection[tuple[int, int]]
+) -> Iterator[str]:
+    """``leading``: the replicas that lead after the step, with their epochs."""
     for label in cast(tuple[labels.Label, ...], outcome.labels):
         recorded = record(history, label)
-        if violated in recorded.violations and type(label) in _LABELS:
+        if violated in recorded.violations and isinstance(label, labels.Elected):
+            yield from _explain_election(violated, history, label, leading)
+        elif violated in recorded.violations and type(label) in _LABELS:
             yield from _LABELS[type(label)](violated, history, label)
         history = cast(History, recorded.history)
 
 
-def _explain_election(violated: str, history: History, label: labels.Elected) -> Iterator[str]:
+def _explain_election(
+    violated: str, history: History, label: labels.Elected, leading: Collection[tuple[int, int]]
+) -> Iterator[str]:
     become = f"Replica {label.replica} becomes Leader of epoch {label.epoch}"
     if violated in NAMES.judged("on-request"):
         epoch, leader = history.leaders[-1]
@@ -64,7 +76,8 @@ def _explain_election(violated: str, history: History, label: labels.Elected) ->
         if epoch == label.epoch and leader == label.replica:
             yield f"{become} although it has led this epoch before."
         elif epoch == label.epoch:
-            yield f"{become}, which replica {leader} has led before."
+            leads = "leads" if (leader, epoch) in leading else "has led before"
+            yield f"{become}, which replica {leader} {leads}."
 
 
 def _explain_vote(violated: str, history: History, label: labels.Voted) -> Iterator[str]:
@@ -119,7 +132,6 @@ def _explain_commit(violated: str, history: History, label: labels.Committed) ->
 
 
 _LABELS: Mapping[type, Callable[[str, History, Any], Iterator[str]]] = {
-    labels.Elected: _explain_election,
     labels.Voted: _explain_vote,
     labels.Truncated: _explain_truncation,
     labels.Snapshotted: _explain_snapshot,

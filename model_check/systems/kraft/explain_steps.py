@@ -158,6 +158,22 @@ def _unanswered(case: _Case) -> Iterator[str]:
         yield f"{what} was under way at Leader {case.id}; it {ended}, and the client got no answer."
 
 
+def _returned(case: _Case) -> Iterator[str]:
+    """The voters that the newest set of the log has, that the one before it has not, and that an older one
+    had.
+    """
+    if case.after is None:
+        return
+    sets = [(end - 1, voters.keys) for end, voters, _ in membership.own_history(case.after)]
+    for key in sets[-1][1]:
+        had = [at for at, (_, keys) in enumerate(sets[:-1]) if key in keys]
+        if had and key not in sets[-2][1]:
+            yield (
+                f"Leader {case.id} makes {print_key(key)} a voter again because that replica asks for it, "
+                f"although the voter set at offset {sets[had[-1] + 1][0]} had removed it."
+            )
+
+
 def _snapshot(case: _Case) -> Iterator[str]:
     if case.after is not None:
         ends = ", ".join(str(one.id.end_offset) for one in case.after.log.snapshots) or "no offset"
@@ -346,7 +362,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     "VoterChangeIsAnswered": _unanswered,
     "VoterChangeIsAsAsked": _CHANGE,
     "AddedVoterIsReady": _CHANGE,
-    "RemovedVoterStaysRemoved": _CHANGE,
+    "RemovedVoterStaysRemoved": _returned,
     "WipedReplicaIsAnother": _another,
     "AcknowledgedAppendIsCommitted": (
         "Leader {id} promises another offset for an append than that at which it is in its log."

@@ -12,6 +12,7 @@ from kraftcheck.systems.guards import guards_of_replicas
 from kraftcheck.systems.kind import Kind, Liveness, Part, Place, Run, Words
 from kraftcheck.systems.kraft import coverage, initial_prefix, remarks, words
 from kraftcheck.systems.kraft.build import build
+from kraftcheck.systems.kraft.environment import ADMIN_NAMES
 from kraftcheck.systems.kraft.files import FILES
 from kraftcheck.systems.kraft.hindrances import hindrances
 from kraftcheck.systems.kraft.history import History
@@ -94,6 +95,9 @@ class Replicas(Kind):
         describe_effect=describe_effect,
         summary=remarks.summary,
         remarks=remarks.remarks,
+        notation=words.NOTATION,
+        requested=frozenset((*ADMIN_NAMES.values(), "describe quorum")),
+        minor=words.MINOR,
     )
     files = FILES
     liveness = KRaftLiveness(Part("systems.kraft.liveness"))

@@ -30,6 +30,48 @@ LEGEND = (
     "The sender of an 'unanswerable' request has stopped waiting for the answer. End offsets, endpoints and "
     "answers awaited are left out unless nothing else changed."
 )
+#: The signs of a page, each with what it means.
+NOTATION = (
+    (r"^←\d", "←1: a message from replica 1 arrives"),
+    (r"\(e\d", "e3: epoch 3"),
+    (r"\blast=\d", "last=4@2: the log of the candidate ends at offset 4, after a record of epoch 2"),
+    (
+        r"\blast-epoch=",
+        "offset=4 last-epoch=2: fetches at offset 4, after a record of epoch 2",
+    ),
+    (r"\bhw=", "hw: the high watermark that the sender knows"),
+    (r"\brecords=", "records=3:2@1: carries two records of epoch 1, the first at offset 3"),
+    (r"\bdiverging=", "diverging=5@1: in the log of the leader epoch 1 ends at offset 5"),
+    (r"\bunanswerable\b", "unanswerable: the sender has stopped waiting for the answer"),
+    (r"\back-when-appended\b", "ack-when-appended: the answer is not to wait for the commit"),
+    (r"\bkraft=\d", "kraft=0-1: supports kraft.version 0 to 1"),
+    (r"\d/[a-z]", "1/d1: replica 1 with the directory id d1, which is that of its disk"),
+    (r"^log: .*\d@", "log 3@1,2@2: three records of epoch 1, then two of epoch 2"),
+    (r"^log: .*\]@", "log [3]@1: three records of epoch 1 that were appended together"),
+    (r"^log: .*\b0@", "log 0@2: epoch 2 begins where the log ends, and has no record yet"),
+    (r"^snapshots: .*@", "snapshots 5@1: one that ends at offset 5, after a record of epoch 1"),
+    (r"^flushed: ", "flushed 4: of its log, the disk has flushed what is before offset 4"),
+    (
+        r"^progress: ",
+        "progress 2:5: the leader knows that voter 2 has the log up to offset 5 (?: nothing yet)",
+    ),
+    (r"^observers: .*:", "observers 2:5: the same of a replica that fetches and is not a voter"),
+    (r"^granted: ", "granted: the voters that have granted the vote in this election"),
+    (r"asks what it supports", "asks what it supports: the leader waits for the new voter's kraft.version"),
+    (r"^awaiting: .*\d", "awaiting 2: waits for the answer of replica 2 to a request"),
+    (r"\bfrom=-1\b", "from=-1: from the admin client"),
+    (
+        r"\bexpired=linger",
+        "expired=linger: the time to collect records for one batch is over, as always here",
+    ),
+    (r"^left: ", "left: how many events of this kind the scenario still allows"),
+    (
+        r"after effect \d",
+        "effect: one action of a replica, such as a write, a flush or a message",
+    ),
+)
+#: The words of a message that a picture leaves out.
+MINOR = r"\b(?:last-epoch|leader|timeout)=[^ )]+ ?|\back-when-appended\b ?"
 _NOBODY = Replica(ReplicaKey(0), VoterSet(()))
 
 

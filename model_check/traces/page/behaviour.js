@@ -60,8 +60,8 @@ function standing(fields) {
 }
 
 // A crash comes first: a lane cuts off the end.
-function headOf(step) {
-  return step.besides ? `${step.besides}: ${step.head}` : step.head;
+function headOf(step, head = step.head) {
+  return step.besides ? `${step.besides}: ${head}` : head;
 }
 
 // Each lane in a line after step `number`.
@@ -83,6 +83,7 @@ function textOf(number) {
       ...step.notes,
       ...step.events,
       ...step.violations,
+      step.fault,
       ...step.effects.map((each) => `${each.name} ${each.text}`),
       ...step.changes.map((each) => `${each.field}: ${each.before} → ${each.after}`),
     ]
@@ -96,14 +97,51 @@ function flyingAfter(number) {
 }
 
 // A step in the picture, where there is little room, as [class, text]: the outcome of a message comes first, as
-// the arrow shows that it arrives; so does that of a step that violates the property.
-function labelOf(step) {
-  if (step.kind === "lose") return [["told", `lost: ${headOf(step).replace(/ is lost$/, "")}`]];
+// the arrow shows that it arrives. What is sent comes last.
+function labelOf(step, number) {
+  const short = step.short || step.head;
+  if (step.kind === "lose") return [["told", `lost: ${short.replace(/ is lost$/, "")}`]];
   const acts = step.kind === "act";
-  const head = [acts ? "" : "told", headOf(step)];
-  if (!step.outcome) return [head];
-  const outcome = ["outcome", step.outcome];
-  return acts && !step.violations.length ? [head, outcome] : [outcome, head];
+  const head = [acts ? "" : "told", short];
+  const outcome = step.outcome ? [["outcome", step.outcome]] : [];
+  const crash = step.besides ? [["outcome", step.besides]] : [];
+  const parts = acts ? [...crash, head, ...outcome] : [...crash, ...outcome, head];
+  const sent = sendsOf(number);
+  return sent ? [...parts, ["told", sent]] : parts;
+}
+
+// What a step sends, by kinds of messages: "→1,2 VoteRequest pre-vote".
+function sendsOf(number) {
+  const kinds = new Map();
+  for (const arrow of sentIn[number]) {
+    if (arrow.copy) continue;
+    const [kind] = arrow.text.split("(");
+    const name = /\bpre-vote\b/.test(arrow.text) ? `${kind} pre-vote` : kind;
+    kinds.set(name, [...(kinds.get(name) ?? []), doc.lanes[arrow.target].name.replace(/^replica /, "")]);
+  }
+  return [...kinds].map(([name, to]) => `→${to.sort().join(",")} ${name}`).join(" · ");
+}
+
+// Whether a process that ran crashes and another one starts, all in this step.
+function crashes(number) {
+  const step = doc.steps[number - 1];
+  return restarts(step) && standings[step.lane].findLast(([begin]) => begin < number)[1] !== "down";
+}
+function restarts(step) {
+  return step.events.includes("start");
+}
+
+// Steps without these are plain exchanges of messages.
+function matters(step) {
+  return step.kind !== "deliver" || step.fault || [step.moments, step.remarks, step.violations].some((texts) => texts.length);
+}
+
+// The title of a rule after its id, where the page has it.
+function ruleName(id) {
+  return Object.hasOwn(doc.rules, id) ? `${id} (${doc.rules[id].title})` : id;
+}
+function faultOf(step) {
+  return `The finding is about the rule that decides here: ${ruleName(step.fault)}.`;
 }
 
 // A field that follows from others that change in the same step.

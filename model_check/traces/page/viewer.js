@@ -7,7 +7,9 @@ const hooks = {
   opened: openFragment, // Goes where the address says.
   moved: () => {}, // A step was chosen.
 };
-const ROW = 30; // The height of a step, in pixels.
+const ROW = 48; // The height of a step, in pixels: two lines of text, with arrows above and below them.
+const EDGE = 19; // From the middle of a row up to where messages arrive, and down to where they leave.
+const LABEL = 300; // The room for the text of a step in the last lane, where the window has it.
 const HEAD = 44; // The width of the numbers of steps.
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_MOMENTS = 100; // In the overview.
@@ -49,6 +51,8 @@ function showHeader() {
   verdict.textContent = doc.reasons[0] ?? doc.verdict ?? "No step violates a property.";
   const broken = breaking();
   if (broken.length) verdict.append(" ", linkTo(broken[0], `Show step ${broken[0]}`));
+  const faulty = doc.steps.findIndex((step) => step.fault);
+  if (faulty >= 0) verdict.append(" · ", linkTo(faulty + 1, `Rule at fault: ${ruleName(doc.steps[faulty].fault)}, step ${faulty + 1}`));
 }
 
 const bar = put(put(body, "nav", { "aria-label": "Steps" }), "div", { class: "bar", role: "toolbar", "aria-label": "Steps and search" });
@@ -92,12 +96,15 @@ put(
   helpText,
   "p",
   {},
-  "The beginning has an overview, which ends with how to read the picture and the notation. Keys: ← → or k j one step, Page Up and Page Down ten, Home and End, / search, n and N next and previous match, t light or dark.",
+  "The beginning has an overview, which ends with the notation. Below the picture is its key. Keys: ← → or k j one step, Page Up and Page Down ten, Home and End, / search, n and N next and previous match, t light or dark.",
 );
-put(helpText, "p", {}, doc.legend);
+helpText.append(listOf(doc.notation));
 
 const main = put(body, "main", {});
-const scroller = put(main, "div", { class: "scroller" });
+const drawing = put(main, "div", { class: "drawing" });
+const scroller = put(drawing, "div", { class: "scroller" });
+const key = put(drawing, "details", { class: "legend" });
+put(key, "summary", {}, "How to read the picture");
 const names = put(scroller, "div", { class: "names", "aria-hidden": "true" });
 const canvas = put(scroller, "div", { class: "canvas" });
 const picture = draw(canvas, "svg", { "aria-hidden": "true" });
@@ -113,19 +120,23 @@ const spoken = put(body, "div", { class: "spoken", "aria-live": "polite" });
 // The picture: only the rows in sight are there.
 
 let lanesShown = [];
-let laneWidth = 0;
+let laneWidth = 0; // Of all lanes but the last one, whose texts have nothing to their right.
+let lastWidth = 0;
+const MIN_LANE = 70;
 function layOut() {
   lanesShown = doc.lanes.map((_, index) => index).filter((index) => !chosen.hidden.has(index));
   const room = scroller.clientWidth - HEAD;
-  laneWidth = Math.max(96, Math.floor(room / Math.max(lanesShown.length, 1)));
-  const width = HEAD + laneWidth * lanesShown.length;
+  const others = Math.max(lanesShown.length - 1, 0);
+  lastWidth = others ? Math.max(Math.floor(room / (others + 1)), Math.min(LABEL, Math.floor(room / 2))) : room;
+  laneWidth = others ? Math.max(MIN_LANE, Math.floor((room - lastWidth) / others)) : room;
+  const width = HEAD + laneWidth * others + lastWidth;
   canvas.style.width = names.style.width = `${width}px`;
   canvas.style.height = `${(last + 1) * ROW + 12}px`;
   names.replaceChildren();
   for (const lane of lanesShown) {
     const name = put(names, "div", {}, put(null, "span", { class: "name" }, doc.lanes[lane].name), put(null, "span", { class: "summary" }));
     name.style.left = `${laneLeft(lane)}px`;
-    name.style.width = `${laneWidth - 8}px`;
+    name.style.width = `${widthOf(lane) - 8}px`;
   }
   showSummaries();
   paint();
@@ -140,6 +151,7 @@ function showSummaries() {
     summary.classList.toggle("changed", changed.has(lane));
   });
 }
+const widthOf = (lane) => (lane === lanesShown.at(-1) ? lastWidth : laneWidth);
 const laneLeft = (lane) => HEAD + lanesShown.indexOf(lane) * laneWidth;
 const laneAt = (lane) => laneLeft(lane) + 14;
 const rowAt = (number) => number * ROW + ROW / 2;
@@ -178,28 +190,28 @@ function paintLane(lane, from, to) {
 
 function paintArrow(arrow) {
   if (chosen.hidden.has(arrow.source) || chosen.hidden.has(arrow.target)) return;
-  const active = arrow.sent === chosen.step || arrow.ended === chosen.step;
+  const counts = arrow.end !== "no longer matters" && arrow.end !== "on the way";
+  const active = counts && (arrow.sent === chosen.step || arrow.ended === chosen.step);
   const x1 = laneAt(arrow.source);
   let x2 = laneAt(arrow.target);
-  const y1 = rowAt(arrow.sent);
-  let y2 = rowAt(arrow.ended ?? last + 0.4);
+  const y1 = rowAt(arrow.sent) + EDGE;
+  let y2 = rowAt(arrow.ended ?? last + 0.6) - EDGE;
   const short = arrow.end !== "delivered";
   if (short) x2 = x1 + (x2 - x1) * (arrow.end === "cut link" ? 0.35 : 0.7);
   if (arrow.end === "cut link") y2 = y1 + 6;
-  if (arrow.end === "lost") y2 -= ROW / 2; // Between two rows, where no text hides the cross.
   const kind = arrow.end.replaceAll(" ", "-") + (active ? " active" : "") + (arrow.copy ? " copy" : "");
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
-  const stop = short ? 0 : 6;
+  const stop = short ? 0 : 3;
   const [ex, ey] = [x2 - dx * stop, y2 - dy * stop];
   draw(picture, "line", { x1, y1, x2: ex, y2: ey, class: `arrow ${kind}` });
-  if (arrow.end === "delivered" || arrow.end === "on the way") {
+  if (arrow.end === "delivered") {
     const [ax, ay] = [ex - dx * 7, ey - dy * 7];
     const points = `${ex},${ey} ${ax - dy * 3.5},${ay + dx * 3.5} ${ax + dy * 3.5},${ay - dx * 3.5}`;
     draw(picture, "polygon", { points, class: `tip ${kind}` });
   } else if (arrow.end === "no longer matters") {
     draw(picture, "circle", { cx: ex, cy: ey, r: 3, class: `stop ${kind}` });
-  } else {
+  } else if (arrow.end !== "on the way") {
     const d = `M${ex - 4} ${ey - 4}l8 8m0 -8l-8 8`;
     draw(picture, "path", { d, class: `cross ${kind}` });
   }
@@ -209,22 +221,21 @@ function paintMark(number) {
   if (number === 0) return;
   const step = doc.steps[number - 1];
   if (chosen.hidden.has(step.lane)) return;
-  drawMark(picture, laneAt(step.lane), rowAt(number), step);
-}
-function drawMark(parent, x, y, step) {
+  const [x, y] = [laneAt(step.lane), rowAt(number)];
+  if (crashes(number)) draw(picture, "path", { d: `M${x - 5} ${y - 18}l10 10m0 -10l-10 10`, class: "crash" });
+  if (step.asked) for (const [name, attributes] of fromOutside(x, y)) draw(picture, name, attributes);
+  if (step.fault) draw(picture, "circle", { cx: x, cy: y, r: 10, class: "ring" });
   const what = markOf(step);
-  if (restarts(step)) draw(parent, "rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: `mark ${what}` });
-  else draw(parent, "circle", { cx: x, cy: y, r: step.moments.length ? 6 : 4.5, class: `mark ${what}` });
+  if (restarts(step)) draw(picture, "rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: `mark ${what}` });
+  else draw(picture, "circle", { cx: x, cy: y, r: step.moments.length ? 6 : 4.5, class: `mark ${what}` });
 }
 function markOf(step) {
   return step.violations.length ? "violation" : step.moments.length ? "moment" : step.kind;
 }
-function restarts(step) {
-  return step.events.includes("start");
-}
 
 function paintRows(from, to) {
   const focused = document.activeElement === rows;
+  const width = parseInt(canvas.style.width);
   rows.replaceChildren();
   for (let number = from; number <= to; number++) {
     const step = number === 0 ? null : doc.steps[number - 1];
@@ -241,11 +252,16 @@ function paintRows(from, to) {
     put(row, "span", { class: "number" }, number === 0 ? "" : String(number));
     const name = step === null ? BEGINNING : headOf(step);
     const shown = step === null ? lanesShown.length > 0 : !chosen.hidden.has(step.lane);
-    const label = put(row, "span", { class: "label", title: name });
-    const parts = step === null ? [["", name]] : labelOf(step);
-    if (shown) for (const [kind, text] of parts) put(label, "span", { class: kind }, `${text} `);
-    label.style.left = `${shown ? laneAt(step === null ? lanesShown[0] : step.lane) + 10 : HEAD}px`;
-    label.style.maxWidth = `${laneWidth - 26}px`;
+    const box = put(row, "span", { class: "place" });
+    const label = put(box, "span", { class: "label", title: name });
+    const parts = step === null ? [["", name]] : labelOf(step, number);
+    if (shown) parts.forEach(([kind, text], at) => label.append(at ? " · " : "", put(null, "span", { class: kind }, text)));
+    label.hidden = !shown;
+    const lane = step === null ? lanesShown[0] : step.lane;
+    const left = shown ? laneAt(lane) + 13 : HEAD;
+    box.style.left = `${left}px`;
+    const least = Math.min(step?.violations.length ? LABEL : LABEL / 2, width - left);
+    box.style.width = `${shown ? Math.max(widthOf(lane) - 28, least) : 0}px`;
     if (step?.violations.length) label.classList.add("violation");
   }
   rows.setAttribute("aria-activedescendant", `row-${chosen.step}`);
@@ -281,6 +297,7 @@ function showDocument(next, number) {
   study();
   slider.max = last;
   showHeader();
+  showKey();
   canvas.style.height = `${(last + 1) * ROW + 12}px`;
   if (search.value) find();
   go(number);
@@ -306,6 +323,7 @@ function showDetail() {
   if (step !== null) put(detail, "p", { class: "head" }, headOf(step));
   spoken.textContent = step === null ? BEGINNING : `${who(number)}: ${headOf(step)}`;
   for (const text of step?.remarks ?? []) put(detail, "p", { class: "remark" }, text);
+  if (step?.fault) put(detail, "p", { class: "fault" }, faultOf(step));
   if (step?.cycle) put(detail, "p", { class: "note" }, "From here on the steps repeat for ever.");
   for (const name of step?.violations ?? []) put(detail, "p", { class: "violates" }, `This step violates ${name}.`);
   if (number === last && doc.verdict) for (const reason of doc.reasons) put(detail, "p", { class: "violates" }, reason);
@@ -316,7 +334,7 @@ function showDetail() {
     if (messages.length) section("Messages", listOf(messages));
     if (step.events.length) section("Events", listOf(step.events));
     if (step.effects.length) section("Effects, in order", effectList(step.effects));
-    if (step.rules.length) section("Rules that decided, in order", ruleList(step.rules));
+    if (step.rules.length) section("Rules that decided, in order", ruleList(step.rules, step.fault));
     if (step.notes.length) section("Beyond the replicas", listOf(step.notes));
   }
   section(number === 0 ? "State" : "State after this step", stateTable(number, step));
@@ -324,6 +342,7 @@ function showDetail() {
   section("Messages on the way", flying.length ? listOf(flying) : put(null, "p", {}, "none"));
 }
 
+const NO_FIELD = "–"; // The role of the replica has no such field.
 function changeTable(changes) {
   const table = put(null, "table", { class: "changes" });
   const head = put(put(table, "thead"), "tr");
@@ -337,8 +356,8 @@ function changeTable(changes) {
     else put(row, "th", { scope: "row" }, name);
     before = name;
     put(row, "td", {}, each.field);
-    put(row, "td", { class: "before" }, each.before);
-    put(row, "td", { class: "after" }, each.after);
+    put(row, "td", { class: "before" }, each.before || NO_FIELD);
+    put(row, "td", { class: "after" }, each.after || NO_FIELD);
   }
   return framed(table);
 }
@@ -347,23 +366,29 @@ function framed(table) {
   return put(null, "div", { class: "frame", tabindex: 0, role: "group", "aria-label": "A table" }, table);
 }
 
+// The effects; those of a process that starts again after a crash as a list of their own.
 function effectList(effects) {
-  const list = put(null, "ol", { class: "effects" });
+  const all = put(null, "div", {});
+  let list = null;
   for (const each of effects) {
+    if (each.name === "process") put(all, "p", { class: "note" }, "Then the process crashes, and starts again:");
+    if (list === null || each.name === "process") list = put(all, "ol", { class: "effects" });
+    if (each.name === "process") continue;
     const item = put(list, "li", { class: each.done ? "" : "undone" });
     if (!each.done) put(item, "em", {}, "never happens: ");
     put(item, "b", {}, each.name);
     item.append(` ${each.text}`);
   }
-  return list;
+  return all;
 }
 
-function ruleList(ids) {
+function ruleList(ids, fault = "") {
   const list = put(null, "div", { class: "rules" });
   for (const id of ids) {
     const rule = doc.rules[id];
-    const item = put(list, "details", {});
+    const item = put(list, "details", { open: id === fault });
     put(item, "summary", {}, put(null, "b", {}, id), rule ? ` ${rule.title}` : "");
+    if (id === fault) put(item, "p", { class: "fault" }, "The finding is about this rule.");
     if (rule) {
       put(item, "p", {}, rule.sentence);
       put(item, "p", { class: "source" }, rule.source);
@@ -462,8 +487,16 @@ function openFragment() {
 }
 addEventListener("hashchange", () => hooks.opened());
 
+// The key of the picture is folded where there is little room.
+function showKey() {
+  key.querySelector("ul")?.remove();
+  key.append(pictureKey());
+}
+
 function begin() {
   showHeader();
+  showKey();
+  key.open = hooks.opened === openFragment && innerWidth > 760 && innerHeight > 700;
   slider.max = last;
   layOut();
   hooks.opened();

@@ -65,6 +65,7 @@ def test_the_registry_names_what_there_is(known: Any) -> None:
     assert all(catalogue.property_named(name) for name in known.properties)
     rules = {rule for step in known.steps for rule in step.rules | step.lacks}
     assert {rule for rule in rules if not rule.startswith("TRANS-")} <= set(catalogue.rules)
+    assert {step.fault for step in known.steps if step.fault} <= set(catalogue.rules)
 
 
 def test_another_cause_of_the_same_property_is_not_recognised() -> None:
