@@ -231,6 +231,10 @@ class Liveness:
         """``system`` and ``scenario`` with the bounds that ``path`` needs, as it was found without them."""
         return system, scenario
 
+    def rooms(self, scenario: Any, steps: int) -> Iterator[Any]:
+        """``scenario`` with each of the bounds that :meth:`with_room` may give so many steps; its own first."""
+        yield scenario
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
