@@ -232,7 +232,7 @@ class Liveness:
         return system, scenario
 
     def rooms(self, scenario: Any, steps: int) -> Iterator[Any]:
-        """``scenario`` with each of the bounds that :meth:`with_room` may give so many steps; its own first."""
+        """``scenario`` with each bound that :meth:`with_room` may give so many steps, its own first."""
         yield scenario
 
 

@@ -81,7 +81,7 @@ def test_a_permalink_shows_a_cycle_again(name: str, capsys: Any) -> None:
     (pin,) = pinned()[name]
     trace = behaviour(find(name), None, pin.path, pin.property, pin.loop)
     assert trace.loop == pin.loop is not None
-    # The second one was found up to the number of past elections, and needs more epochs than the scenario has.
+    # The second one was found up to the number of past elections, and needs more epochs than allowed.
     assert (trace.scenario == find(name)) == (name == "split-votes")
     assert permalink(trace).startswith(f"{name} --path ")
     assert main(["trace", "show", *permalink(trace).split(), "--json"]) == 0
