@@ -29,8 +29,8 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "kraftcheck-scenario-1",
         "title": "kraftcheck scenario",
-        # Editors complete the keys of all alternatives here, of which the last one accepts everything: a mistake
-        # is marked where it is by what follows, and not at the whole file as what fits no alternative.
+        # From these alternatives editors complete keys. The last one accepts everything: what follows marks a
+        # mistake where it is; without it the whole file would be marked, as it fits no alternative.
         "anyOf": [*({"$ref": f"#/$defs/{kind.name}"} for kind in KINDS), {}],
         **judged,
         "$defs": definitions,
