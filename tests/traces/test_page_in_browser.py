@@ -173,6 +173,9 @@ def test_paper_says_the_property_the_notation_and_where_it_begins(opened: Any) -
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     opened.execute_script("dispatchEvent(new Event('beforeprint'))")
     shown = text_of(opened, "body")
+    # Paper is light, whatever the theme of the window.
+    colours = "document.documentElement.dataset.theme = 'dark'; return getComputedStyle(document.body).color"
+    assert opened.execute_script(colours) == "rgb(27, 31, 36)"
     opened.execute_script("dispatchEvent(new Event('afterprint'))")
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     document = document_of(counterexample(UNSTABLE))
