@@ -30,8 +30,8 @@ from kraftcheck.traces.page import page_of
 #: Files of ``docs/`` that are no pages, and of ``tests/vectors``, to which pages link.
 _FILES = ("docs/schemas/*.json", "docs/*.svg", "tests/vectors/schema.json")
 
-#: The search of Zensical writes paths in a grey of too little contrast (WCAG: 4.5 to 1). It is in a shadow tree,
-#: where styles of the site do not reach it.
+#: The search of Zensical writes paths in a grey of too little contrast (WCAG: 4.5 to 1).
+#: Styles of the site do not reach it in its shadow tree.
 _SEARCH_CONTRAST = ("rgb(var(--color-foreground)/.45)", "rgb(var(--color-foreground)/.62)")
 
 Say: TypeAlias = Callable[[str], None]
