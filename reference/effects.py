@@ -169,6 +169,7 @@ class Fatal(Unbounded):
         """The reason for people; nothing depends on it."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__}
         fields = {name: "none" if value is None else value for name, value in fields.items()}
+        fields["known_leader"] = "no leader" if self.known_leader is None else f"leader {self.known_leader}"
         if self.snapshot is not None:
             fields["snapshot"] = f"{self.snapshot.end_offset}-{self.snapshot.epoch}"
         return self.reason.sentence.format(**fields)

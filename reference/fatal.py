@@ -58,8 +58,8 @@ class FatalReason(Reason):
     # Leaders and epochs.
     CONFLICTING_LEADER = (
         "conflicting-leader",
-        "a message names replica {replica} as leader of epoch {epoch}; this replica knows leader "
-        "{known_leader} in epoch {known_epoch}",
+        "a message names replica {replica} as leader of epoch {epoch}; this replica is in epoch "
+        "{known_epoch} and knows {known_leader} there",
     )
     LEADER_WITHOUT_ENDPOINTS = "leader-without-endpoints", "the endpoints of leader {replica} are not known"
     ACKNOWLEDGED_BY_NON_VOTER = (

@@ -52,7 +52,7 @@ def junit(results: Sequence[Result]) -> str:
         text = _plain(each.text)
         if each.outcome.differs or each.outcome.undetermined:
             kind = "failure" if each.outcome.differs else "error"
-            ElementTree.SubElement(where, kind, {"message": _first_line(text)}).text = text
+            ElementTree.SubElement(where, kind, {"message": _first_line(each)}).text = text
         else:
             ElementTree.SubElement(where, "system-out").text = text
     ElementTree.indent(suites)
@@ -82,7 +82,7 @@ def markdown(results: Sequence[Result]) -> str:
     shown = [each for each in results if not each.outcome.as_expected]
     if shown:
         lines += ["| scenario | result |", "|---|---|"]
-        lines += [f"| {escape(each.name)} | {escape(_first_line(_plain(each.text)))} |" for each in shown]
+        lines += [f"| {escape(each.name)} | {escape(_first_line(each))} |" for each in shown]
     text = "\n".join(lines) + "\n"
     for each in shown:
         if each.diagram:
@@ -111,12 +111,15 @@ def _plain(text: str) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """The beginning of ``text``, without the counterexample."""
-    return _plain(text).partition("\n\n")[0]
+    """The beginning of ``text``, without the counterexample and the columns of a terminal."""
+    lines = _plain(text).partition("\n\n")[0].splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines)
 
 
-def _first_line(text: str) -> str:
-    return " ".join((text.splitlines() or [""])[0].split())
+def _first_line(result: Result) -> str:
+    """The verdict, next to which the name stands already."""
+    line = (_plain(result.text).splitlines() or [""])[0]
+    return " ".join(line.removeprefix(f"{result.name} ").split())
 
 
 def _command(text: str) -> str:

@@ -118,9 +118,9 @@ def _rows(page: Page) -> Iterator[tuple[str, str]]:
     yield "Smallest fix", page.fix
     held = "<br>".join(f"`kraftcheck check {name}`" for name in page.holds)
     yield "With the fix", held or f"no scenario: {page.unfixed}"
-    past = dict.fromkeys(f"`{known.past}`" for known in page.known if " = " in known.past)
+    past = dict.fromkeys(f"`{known.past}`" for known in page.known if known.sets_a_key)
     if past:
-        yield "A scenario excludes it by", "<br>".join(past)
+        yield "Excluded by the key", "<br>".join(past)
 
 
 def _as_junit_test(scenario: Scenario) -> str:

@@ -96,6 +96,11 @@ class Known(_Entry):
     recorded: tuple[Recorded, ...] = ()
 
     @property
+    def sets_a_key(self) -> bool:
+        """Whether ``past`` is a key with its value, and not a sentence."""
+        return " = " in self.past
+
+    @property
     def place(self) -> str:
         """The page that describes it."""
         return f"docs/findings/{_page_of()[self.id]}.md"
@@ -125,8 +130,11 @@ def recognised(trace: Trace) -> Known | None:
 
 def in_words(known: Known, violated: str) -> str:
     """The finding that a violation looks like, and the keys of a scenario that avoid it."""
-    past = f"; {known.past} excludes it" if known.past else ""
-    return f"{violated}: looks like finding {known.id}, see {known.place} ({known.scenarios[0]}){past}."
+    found = f"{violated}: this looks like the finding {known.id} ({known.place}; {known.scenarios[0]})."
+    if not known.past:
+        return found
+    key = f"write {known.past} in the scenario" if known.sets_a_key else known.past
+    return f"{found} To see other violations, {key}."
 
 
 def as_data(known: Known, violated: str) -> dict[str, Any]:

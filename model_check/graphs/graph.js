@@ -306,10 +306,10 @@ function edgeList(heading, edges, end) {
 function overview() {
   const { growth } = doc;
   put(detail, "p", {}, doc.about);
-  put(detail, "p", { class: "note" }, "Choose a node to see its states, its steps and a path to it. Thick border: initial; dashed red: a property is violated; dashed edges lead back. Drag or Shift and arrows move, wheel or + and - zoom, arrows go along edges, f fits, / searches, Escape leaves.");
+  put(detail, "p", { class: "note" }, "Choose a node to see its states, its steps and a path to it; zoom in to read the nodes. Thick border: initial; dashed red: a property is violated; dashed edges lead back. Drag or Shift and arrows move, wheel or + and - zoom, arrows go along edges, f fits, / searches, Escape leaves.");
   put(detail, "h2", {}, "What to cut first");
   if (growth.budgets.length + growth.bounds.length)
-    table(["Budget or bound", "States left", "Fewer"], [...growth.budgets, ...growth.bounds].map((each) => [`${each.name} ${each.value} → ${each.less}`, each.without, each.without === null ? null : growth.states - each.without]), growth.states);
+    table(["Budget or bound", "States left", "Fewer states"], [...growth.budgets, ...growth.bounds].map((each) => [`${each.name} ${each.value} → ${each.less}`, each.without, each.without === null ? null : growth.states - each.without]), growth.states);
   else put(detail, "p", { class: "note" }, "The scenario has no budgets.");
   put(detail, "h2", {}, "States that need an action");
   const needed = growth.actions.map((each) => [each.name, growth.states - each.without, growth.states - each.without]).filter((each) => each[1]);
@@ -328,7 +328,11 @@ function table(heads, rows, most) {
     put(row, "td", { class: "number" }, number === null ? "too many" : number.toLocaleString("en"));
     const cell = put(row, "td");
     if (part === null) continue;
-    const share = Math.max(0, Math.round((100 * part) / most));
+    if (part < 0) {
+      put(cell, "span", { class: "note" }, `${(-part).toLocaleString("en")} more`);
+      continue;
+    }
+    const share = Math.round((100 * part) / most);
     const chart = draw(cell, "svg", { class: "share", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `${share} %` });
     draw(chart, "rect", { width: 100, height: 10, class: "all" });
     draw(chart, "rect", { width: share, height: 10, class: "part" });

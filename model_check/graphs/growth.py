@@ -151,10 +151,15 @@ def _table(heading: str, growth: Growth, causes: tuple[Cause, ...]) -> Iterator[
             continue
         needed = growth.states - each.without
         if each.value:
-            yield f"  {name:<48} {each.without:>10,}  {_share(-needed, growth.states)}"
+            yield f"  {name:<48} {each.without:>10,}  {_difference(-needed, growth.states)}"
         elif needed:
             yield f"  {name:<48} {needed:>10,}  {_share(needed, growth.states)}"
 
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %".replace("-0 %", "0 %")
+
+
+def _difference(part: int, whole: int) -> str:
+    """The same with its sign: some bounds, such as that on messages in flight, make more states when less."""
+    return _share(part, whole) if part <= 0 else f"+{_share(part, whole)}"

@@ -21,10 +21,9 @@ from kraftcheck.support.arguments import cores
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.parallel import processes
 from kraftcheck.support.places import folder_of
-from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.traces import Trace, TraceError
-from kraftcheck.traces.build import violating, walk
+from kraftcheck.traces.build import behaviour
 
 FILE = "counterexamples.json"
 
@@ -81,8 +80,7 @@ def of_scenario(
 
 def _taken(scenario: Scenario, pin: Pin) -> Trace:
     """The trace of ``pin``. Raises TraceError where the reference no longer takes it to the violation."""
-    walked = walk(kind_of(scenario).build(scenario), pin.path)
-    return violating(walked, scenario, pin.property, pin.loop)
+    return behaviour(scenario, None, pin.path, pin.property, pin.loop)
 
 
 def _explored(scenario: Scenario) -> tuple[Trace, ...]:
@@ -102,9 +100,9 @@ def _together(scenario: Scenario, traces: Iterable[Trace]) -> tuple[Counterexamp
 
 
 def _pins(scenario: Scenario) -> tuple[str, list[dict[str, object]]]:
-    """The entry of the file for ``scenario``; a trace that needs other bounds has no place in it."""
+    """The entry of the file for ``scenario``, without traces of another scenario, its initial prefix."""
     found = check(scenario, threads=1, keep_going=len(scenario.expect.violates) > 1)
-    traces = [each for each in found.traces() if each.scenario == scenario and not each.initial]
+    traces = [each for each in found.traces() if each.scenario.name == scenario.name and not each.initial]
     pins = [Pin(property=str(each.property), path=each.path, loop=each.loop) for each in traces]
     return scenario.name, [pin.model_dump(exclude_none=True) for pin in pins]
 

@@ -100,6 +100,9 @@ def failure(error: BaseException) -> tuple[int, str]:
         return EXIT_UNDETERMINED, OUT_OF_MEMORY
     if isinstance(error, OSError):
         return EXIT_BAD_INPUT, _of_system(error)
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        place = f"{printable(error.filename)}:{error.lineno}"
+        return EXIT_BAD_INPUT, f"{place}: not valid Python ({printable(error.msg)}); correct it."
     if isinstance(error, ModuleNotFoundError):
         return EXIT_BAD_INPUT, f"the installation is incomplete ({error}); install kraftcheck again."
     try:

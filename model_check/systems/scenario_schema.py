@@ -14,19 +14,25 @@ def schema() -> dict[str, Any]:
     The schema accepts what :func:`kraftcheck.systems.scenario.load` accepts, and more: conditions on several
     keys together are not in it.
     """
-    kinds: list[Any] = []
     definitions: dict[str, Any] = {}
+    first, *others = (kind.name for kind in KINDS)
+    judged: dict[str, Any] = {"$ref": f"#/$defs/{first}"}
+    for name in others:
+        judged = {"if": {"required": [name]}, "then": {"$ref": f"#/$defs/{name}"}, "else": judged}
     for kind in KINDS:
         prefix = f"{kind.name}-"
         model = kind.scenario.model_json_schema(by_alias=True, ref_template=f"#/$defs/{prefix}{{model}}")
         definitions |= {prefix + name: each for name, each in model.pop("$defs", {}).items()}
         model["required"] = sorted({*model.get("required", ()), kind.name})
-        kinds.append(model)
+        definitions[kind.name] = model
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "kraftcheck-scenario-1",
         "title": "kraftcheck scenario",
-        "anyOf": kinds,
+        # From these alternatives editors complete keys. The last one accepts everything: what follows marks a
+        # mistake where it is; without it the whole file would be marked, as it fits no alternative.
+        "anyOf": [*({"$ref": f"#/$defs/{kind.name}"} for kind in KINDS), {}],
+        **judged,
         "$defs": definitions,
     }
 

@@ -124,6 +124,23 @@ def walk_again(system: ModelSystem, trace: Trace) -> Walk:
     return walked
 
 
+def behaviour(
+    scenario: Scenario, word: str | None, path: Sequence[int], violated: str, loop: int | None = None
+) -> Trace:
+    """The trace of the options ``path`` that violates ``violated``, see :func:`violating`; where ``scenario``
+    judges up to the number of past elections, with the epochs that the path needs. ``word`` names the
+    scenario in messages. Raises TraceError where no bounds let it violate that.
+    """
+    kind, refused = kind_of(scenario), None
+    for each in kind.liveness.rooms(scenario, len(path)):
+        try:
+            return violating(walk(kind.build(each, word), path), each, violated, loop)
+        except TraceError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
 def violating(walked: Walk, scenario: Scenario, violated: str, loop: int | None = None) -> Trace:
     """The trace of a walk that violates ``violated``; of an *eventually* property by the cycle after ``loop``
     steps, or in a dead end. Raises TraceError where it does not.

@@ -127,14 +127,23 @@ def permalink(trace: Trace) -> str:
     """The arguments that show this behaviour again."""
     name, known, preset = trace.scenario.name, shipped_files(), trace.scenario.asked_preset
     if name in known or not name.endswith(INITIAL_PREFIX):
-        word = _word(trace.scenario, name, name in known and _shipped(name, preset) == trace.scenario)
+        word = _word(trace.scenario, name, name in known and _is_of(trace, _shipped(name, preset)))
     else:
         name = name.removesuffix(INITIAL_PREFIX)
         shipped = _shipped(name, preset) if name in known else None
         same = shipped is not None and kind_of(shipped).initial_prefix(shipped) == trace.scenario
         word = f"{_word(trace.scenario, name, same)} --initial-prefix"
     asked = "" if preset is None else f" --protocol {preset}"
-    return f"{word}{asked} --path {path_text(trace.path)}"
+    violated = f" --violates {trace.property}" if trace.is_of_behaviours else ""
+    loop = "" if trace.loop is None else f" --loop {trace.loop}"
+    return f"{word}{asked} --path {path_text(trace.path)}{violated}{loop}"
+
+
+def _is_of(trace: Trace, scenario: Scenario) -> bool:
+    """Whether ``trace`` is one of ``scenario``, perhaps with the bounds that a cycle needs."""
+    if not trace.is_of_behaviours:
+        return trace.scenario == scenario
+    return trace.scenario in kind_of(scenario).liveness.rooms(scenario, len(trace.steps))
 
 
 def _shipped(name: str, preset: str | None) -> Scenario:

@@ -110,3 +110,11 @@ def test_what_cannot_be_counted_is_said() -> None:
         in_words(type(growth)(9, (1, 8), (), (), (Cause("bounds.max-epoch", "3", "2", None),)), "x")
     )
     assert "more than can be counted" in text
+
+
+def test_a_bound_that_makes_more_states_when_less_says_so() -> None:
+    _, states = collected("single-voter")
+    growth = growth_of(states)
+    bound = Cause("network.capacity", "4", "3", 15)
+    lines = list(in_words(type(growth)(10, (1, 9), (), (bound,), ()), "x"))
+    assert lines[-1].endswith("15  +50 %")

@@ -251,6 +251,11 @@ def failing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (KeyboardInterrupt(), 3, "interrupted"),
         (OSError(errno.ENOSPC, "No space left", "a\x1bfile"), 2, "a?file: cannot be read or written (No"),
         (PermissionError(errno.EACCES, "Permission denied"), 2, "a file: cannot be read or written (Perm"),
+        (
+            SyntaxError("invalid syntax", ("vote.py", 7, 1, "", 7, 2)),
+            2,
+            "vote.py:7: not valid Python (invalid",
+        ),
         (ModuleNotFoundError("No module named 'z3'"), 2, "the installation is incomplete (No module named"),
     ],
 )

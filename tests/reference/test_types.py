@@ -130,3 +130,7 @@ def test_the_sentence_is_made_of_the_fields() -> None:
     assert invalid.sentence == "node 2 found a request invalid"
     part = Fatal(FatalReason.SNAPSHOT_NOT_ASKED_FOR, snapshot=SnapshotId(5, 2), position=60)
     assert part.sentence == "a part of snapshot 5-2 from 60 on was not asked for"
+    one = Fatal(FatalReason.CONFLICTING_LEADER, replica=2, epoch=1, known_epoch=1)
+    assert one.sentence.endswith("this replica is in epoch 1 and knows no leader there")
+    other = Fatal(FatalReason.CONFLICTING_LEADER, replica=2, epoch=1, known_leader=3, known_epoch=1)
+    assert other.sentence.endswith("this replica is in epoch 1 and knows leader 3 there")

@@ -91,11 +91,9 @@ def test_navigation_has_every_page_once() -> None:
 
 @pytest.mark.slow
 def test_the_kept_counterexamples_are_up_to_date() -> None:
-    """That of flip-flop-before-kip-996 needs wider bounds than its scenario has, so that it is not kept."""
     notes: list[str] = []
     for scenario in violated():
-        if scenario.name in pinned():
-            found = of_scenario(scenario, notes.append)
-            assert {name for each in found for name in each.violated} <= {*scenario.expect.violates}
+        found = of_scenario(scenario, notes.append)
+        assert {name for each in found for name in each.violated} <= {*scenario.expect.violates}
     assert notes == [], "run: python -m kraftcheck.site.counterexamples"
-    assert {each.name for each in violated()} - {*pinned()} == {"flip-flop-before-kip-996"}
+    assert {*pinned()} == {each.name for each in violated()}

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from html import unescape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -105,6 +106,8 @@ def test_search_finds_a_rule_and_leads_to_it(site: Path, driver: Any) -> None:
         f' || !!document.querySelector("{found}")',
     )
     assert problems(driver) == []
+    if find_spec("axe_core_python"):
+        assert inaccessible(driver) == []
 
 
 @NEEDS_CHROMIUM

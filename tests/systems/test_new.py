@@ -61,6 +61,17 @@ def test_required_keys(missing: str) -> None:
     assert not VALIDATOR.is_valid({key: value for key, value in template().items() if key != missing})
 
 
+def test_a_mistake_is_marked_where_it_is() -> None:
+    """Not at the whole file, as one that is neither a scenario of replicas nor one of brokers."""
+    replicas = template() | {"budgets": {"crashs": 1}, "network": {"capacity": "x"}}
+    brokers = {"name": "x", "about": "x", "expect": {"verdict": "holds"}, "brokers": {"nonsense": 1}}
+    places = [
+        {tuple(error.absolute_path)[:1] for error in VALIDATOR.iter_errors(data)}
+        for data in (replicas, brokers)
+    ]
+    assert places == [{("budgets",), ("network",)}, {("brokers",)}]
+
+
 def test_a_new_scenario(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from kraftcheck.cli.main import main
+from kraftcheck.site.counterexamples import pinned
+from kraftcheck.systems.scenario import find
 from kraftcheck.traces import json_form, markdown, program, terminal
+from kraftcheck.traces.build import behaviour
+from kraftcheck.traces.view import permalink
 from tests.traces.trace_samples import POWER_LOSS, UNSTABLE, counterexample
 
 SCENARIO = """
@@ -69,6 +73,44 @@ def test_show_refuses(scenario_file: str, capsys: Any, arguments: list[str]) -> 
     assert main(["trace", "show", scenario_file, *arguments]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and error.endswith(".\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["split-votes", "flip-flop-before-kip-996"])
+def test_a_permalink_shows_a_cycle_again(name: str, capsys: Any) -> None:
+    (pin,) = pinned()[name]
+    trace = behaviour(find(name), None, pin.path, pin.property, pin.loop)
+    assert trace.loop == pin.loop is not None
+    # The second one was found up to the number of past elections, and needs more epochs than allowed.
+    assert (trace.scenario == find(name)) == (name == "split-votes")
+    assert permalink(trace).startswith(f"{name} --path ")
+    assert main(["trace", "show", *permalink(trace).split(), "--json"]) == 0
+    assert json_form.loads(capsys.readouterr().out) == trace
+
+
+def test_a_permalink_shows_a_dead_end_again(capsys: Any) -> None:
+    chosen = find("split-votes")
+    trace = behaviour(chosen, None, (0, 2), "LeaderEventuallyElected")
+    assert trace.dead_end
+    assert main(["trace", "show", *permalink(trace).split(), "--json"]) == 0
+    assert json_form.loads(capsys.readouterr().out) == trace
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("--path 0,2 --violates LeaderEventuallyElected --loop 1", "--path: the cycle does not lead back"),
+        ("--path 0,2 --violates LeaderEventuallyElected --loop 3", "--loop: expected at most 2"),
+        ("--path 0,999 --violates LeaderEventuallyElected", "--path: step 2: there is no option 999"),
+        ("--path 0,2 --violates SingleLeaderPerEpoch", "expected LeaderEventuallyElected"),
+        ("--path 0,2 --loop 1", "--loop: goes with --violates"),
+        ("--violates LeaderEventuallyElected", "is a scenario; give --path"),
+    ],
+)
+def test_a_cycle_that_is_none_is_refused(arguments: str, says: str, capsys: Any) -> None:
+    assert main(["trace", "show", "split-votes", *arguments.split()]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def _source(file: str, source: str, count: Mapping[int, int], runs: int, found: 
             rules.setdefault(line, []).append(word)
     ran = sum(map(bool, count.values()))
     said = f"{ran:,} of {len(count):,} lines of statements ran. "
-    said += f"Red: in no scenario; the darker the blue, the more of {runs}."
+    said += f"Red: in no scenario; the stronger the blue, the more of {runs}."
     rows = "\n".join(
         _row(number, line, count.get(number), runs, guards.get(number), rules.get(number, ()), found)
         for number, line in enumerate(source.splitlines(), 1)

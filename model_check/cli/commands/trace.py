@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kraftcheck.checking import findings
 from kraftcheck.evidence.junit import program as kafka_test
-from kraftcheck.support.arguments import add_json, flag
+from kraftcheck.support.arguments import add_json, flag, whole_number
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED
 from kraftcheck.support.files import read_standard_input, require_file_can_be_written, write_output
@@ -20,6 +20,7 @@ from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.other_protocol import add_protocol, under
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, TraceError, build, itf, json_form, markdown, mermaid, program, terminal
+from kraftcheck.traces.build import behaviour
 from kraftcheck.traces.page import page_of
 from kraftcheck.traces.paths import path_argument
 from kraftcheck.traces.replay import Difference, replay
@@ -47,6 +48,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument(
         "--path", type=path_argument, help="the options taken, for example 0,3,1 ('none': no step)"
     )
+    show.add_argument(
+        "--violates",
+        metavar="PROPERTY",
+        help="the property of check.eventually that the path violates, which steps alone do not show",
+    )
+    show.add_argument(
+        "--loop",
+        type=whole_number,
+        metavar="N",
+        help="with --violates: the steps after the first N repeat for ever",
+    )
     add_protocol(show)
     flag(show, "--initial-prefix", says="the path is one of the run that leads to replicas.initial-leader")
     form = show.add_mutually_exclusive_group()
@@ -68,15 +80,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace_command == "replay":
         return _replay(arguments)
     require_file_can_be_written(arguments.html, "--html")
+    if arguments.loop is not None and arguments.violates is None:
+        raise InputError("--loop: goes with --violates, the property that the cycle violates.")
     if arguments.path is None:
         if arguments.initial_prefix:
             raise InputError("--initial-prefix: goes with --path; a trace file knows its scenario.")
         if arguments.protocol is not None:
             raise InputError("--protocol: goes with --path; a trace file knows its protocol.")
         trace = _load(arguments.file, "give --path to address one of its behaviours")
+        if arguments.violates is not None:
+            raise InputError("--violates: goes with --path; a trace file knows what it violates.")
     else:
         chosen = under(scenario.find(arguments.file), arguments.protocol)
-        trace = _walk(chosen, arguments.file, arguments.path, of_initial_prefix=arguments.initial_prefix)
+        trace = _walk(chosen, arguments)
     difference = None if arguments.path is not None else replay(trace)
     if arguments.json:
         print(json_form.dumps(trace), end="")
@@ -142,15 +158,30 @@ def _load(file: str, hint: str) -> Trace:
     return json_form.loads(read_standard_input("a trace file"), "standard input")
 
 
-def _walk(chosen: Scenario, word: str, path: tuple[int, ...], *, of_initial_prefix: bool) -> Trace:
-    if of_initial_prefix:
+def _walk(chosen: Scenario, arguments: argparse.Namespace) -> Trace:
+    """The behaviour that ``--path`` addresses, with what it violates."""
+    word, path, violated, loop = arguments.file, arguments.path, arguments.violates, arguments.loop
+    if arguments.initial_prefix:
         run = kind_of(chosen).initial_prefix(chosen)
         if run is None:
             raise InputError(
                 f"--initial-prefix: {word} has no replicas.initial-leader; leave the option out."
             )
         chosen = run
+    if violated is None:
+        try:
+            return build(kind_of(chosen).build(chosen, word), chosen, path)
+        except TraceError as error:
+            raise InputError(f"--path: {error}; leave out the path from there on.") from None
+    names = [each.property for each in chosen.check.eventually]
+    if violated not in names:
+        expected = f"expected {' or '.join(names)}" if names else "leave the option out"
+        raise InputError(f"--violates: {word} has no such property in check.eventually; {expected}.")
+    if loop is not None and loop > len(path):
+        raise InputError(f"--loop: expected at most {len(path)}, the number of steps of the path.")
     try:
-        return build(kind_of(chosen).build(chosen, word), chosen, path)
+        return behaviour(chosen, word, path, violated, loop)
     except TraceError as error:
-        raise InputError(f"--path: {error}; leave out the path from there on.") from None
+        raise InputError(
+            f"--path: {error}; give the path and --loop as 'kraftcheck check' prints them."
+        ) from None

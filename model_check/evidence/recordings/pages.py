@@ -85,7 +85,8 @@ def _document(
 
 def _reason(found: Difference | Finding) -> str:
     if isinstance(found, Finding):
-        return f"{found.property}: {found.evidence}"
+        at = f", node {found.nodes[0]}" if found.nodes else ""
+        return f"{found.property}{at}: {found.evidence}"
     return f"{found.field}: the reference has {_text(found.reference)}, Kafka {_text(found.production)}."
 
 
@@ -98,6 +99,25 @@ def _fields(state: Mapping[str, Json] | None, process: str) -> dict[str, str]:
     """A recorded state as a lane shows it, with its role by that name."""
     shown = {"role" if name == "state" else name: _text(value) for name, value in (state or {}).items()}
     return {"process": process, **shown}
+
+
+def _summary(fields: Mapping[str, str]) -> str:
+    """The state of a node in a few words."""
+    if fields["process"] != "running":
+        return fields["process"]
+    return f"{fields['role']}, epoch {fields['epoch']}" if "role" in fields and "epoch" in fields else ""
+
+
+def _outcome(changes: Sequence[FieldChange]) -> Iterator[str]:
+    """The role and the process of a node, where they are others now."""
+    after = {each.field: each.after for each in changes}
+    if after.get("process") == "running":
+        yield "starts"
+    elif "process" in after:
+        yield after["process"]
+        return
+    if "role" in after:
+        yield f"→ {after['role']}"
 
 
 class _Window:
@@ -119,7 +139,9 @@ class _Window:
         for mid in self._ended:
             self._sent.pop(mid, None)
         self._ended.clear()
-        self.lanes = tuple(Lane(f"Node {node}", self._fields[node]) for node in self._places)
+        self.lanes = tuple(
+            Lane(f"Node {node}", fields, _summary(fields)) for node, fields in self._fields.items()
+        )
 
     def take(self, event: Event) -> None:
         """Add an event; one of no node is a note of the next step."""
@@ -156,7 +178,7 @@ class _Window:
             for name in dict.fromkeys((*before, *after))
             if before.get(name) != after.get(name)
         )
-        moves = {each.field for each in changes} & {"role", "process"}
+        outcome = ", ".join(_outcome(changes))
         return Step(
             lane=lane,
             kind="lose" if isinstance(event.line, LostLine) else "deliver" if event.message else "act",
@@ -166,8 +188,10 @@ class _Window:
             changes=changes,
             rules=tuple(self._decided.get(event.seq, ())),
             notes=tuple(self._waiting),
-            moments=tuple(f"{event.time} ms: {each.after}" for each in changes if each.field in moves),
+            moments=(f"Node {node}, at {event.time} ms: {outcome}",) if outcome else (),
             violations=(),
+            summaries=((lane, _summary(after)),) if _summary(after) != _summary(before) else (),
+            outcome=outcome,
         )
 
     def _after(self, event: StepEvent) -> dict[str, str]:

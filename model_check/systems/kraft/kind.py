@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast, get_args
 
 from kraftcheck.engine.steps import replay
@@ -20,7 +20,7 @@ from kraftcheck.systems.kraft.host import Host
 from kraftcheck.systems.kraft.network import NOBODY_WAITS, InFlight
 from kraftcheck.systems.kraft.node import Execution, Node
 from kraftcheck.systems.kraft.relative import relative_epochs
-from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.scenario import LARGEST_EPOCH, KRaftScenario
 from kraftcheck.systems.kraft.step import Step
 from kraftcheck.systems.kraft.switches import SWITCHES
 from kraftcheck.systems.kraft.symmetry import symmetric
@@ -58,9 +58,15 @@ class KRaftLiveness(Liveness):
         largest = _largest_epoch(states, 0)
         if largest <= scenario.bounds.max_epoch:
             return system, scenario
-        data = scenario.model_dump(by_alias=True)
-        roomy = from_data({**data, "bounds": {"max-epoch": largest}}, scenario.file)
-        return build(cast(KRaftScenario, roomy)), cast(KRaftScenario, roomy)
+        roomy = _with_room(scenario, largest)
+        return build(roomy), roomy
+
+    def rooms(self, scenario: KRaftScenario, steps: int) -> Iterator[KRaftScenario]:
+        yield scenario
+        if scenario.reduction.epochs != "absolute":
+            own = scenario.bounds.max_epoch
+            for largest in range(own + 1, min(own + steps, LARGEST_EPOCH) + 1):
+                yield _with_room(scenario, largest)
 
 
 class Replicas(Kind):
@@ -170,6 +176,12 @@ def _addressed(replica: int, effect: Effect) -> InFlight | None:
     if isinstance(effect, Reply) and effect.correlation != NOBODY_WAITS:
         return InFlight(replica, effect.to, effect.response)
     return None
+
+
+def _with_room(scenario: KRaftScenario, largest: int) -> KRaftScenario:
+    """``scenario`` with this bound on epochs."""
+    data = scenario.model_dump(by_alias=True)
+    return cast(KRaftScenario, from_data({**data, "bounds": {"max-epoch": largest}}, scenario.file))
 
 
 def _largest_epoch(states: Sequence[GlobalState], least: int) -> int:

@@ -41,6 +41,8 @@ AdminStep = Annotated[
         "a step: 'add 4', 'remove 3', 'remove 3/d3-2', 'upgrade kraft.version', 'alter 4,5,6', ...",
     ),
 ]
+#: What ``bounds.max-epoch`` may be at most.
+LARGEST_EPOCH = 20
 #: The names that scenarios of replicas may use; each legal transition is a goal.
 NAMES = PropertyNames("replicas", lambda: {row.goal for row in load().transitions})
 #: Properties of states and steps.
@@ -206,7 +208,7 @@ class Budgets(scenario.Budgets):
 class Bounds(Table):
     """State constraints."""
 
-    max_epoch: Annotated[int, Field(ge=1, le=20)] = 1
+    max_epoch: Annotated[int, Field(ge=1, le=LARGEST_EPOCH)] = 1
 
 
 class Eventually(scenario.Eventually):

@@ -54,6 +54,16 @@ def test_a_page_says_what_the_recording_says(most: int, monkeypatch: pytest.Monk
             assert lane["process"] == ("running" if state else "down")
             if state:
                 assert (lane["role"], lane["epoch"]) == (state["state"], json.dumps(state["epoch"]))
+        ends = [lane.summary for lane in document.lanes]
+        for step in document.steps:
+            for at, summary in step.summaries:
+                ends[at] = summary
+        for lane, summary in zip(lanes, ends, strict=True):
+            assert summary == (
+                f"{lane['role']}, epoch {lane['epoch']}" if lane["process"] == "running" else lane["process"]
+            )
+        told = [text for step in document.steps for text in step.moments]
+        assert all(re.fullmatch(r"Node \d+, at \d+ ms: [^–]+", text) for text in told), told
         rules = {rule for step in document.steps for rule in step.rules}
         assert rules == {rule for at in decided if seq - most <= at <= seq for rule in decided[at]}
         assert document.verdict == "Kafka differs from the reference"
@@ -88,7 +98,7 @@ def test_the_command_writes_a_page_for_each(tmp_path: Path, capsys: pytest.Captu
     data = DATA.search(text)
     assert data is not None
     document = json.loads(data[1])
-    assert document["reasons"][-1].startswith("NoFatal: the process ends")
+    assert document["reasons"][-1].startswith("NoFatal, node 1: the process ends")
     assert document["steps"][-1]["violations"] == ["NoFatal"]
     assert document["steps"][-1]["head"].endswith(end["exception"])
     assert document["again"] == f"kraftcheck conform {run}"

@@ -89,8 +89,8 @@ def test_a_newcomer_is_told_and_so_is_a_machine(name: str, tmp_path: Path, capsy
     file.write_text(text, encoding="utf-8")
     assert main(["check", str(file), "--threads", "1"]) == 1
     told = " ".join(capsys.readouterr().out.split())
-    assert "AcknowledgedIsDurable: looks like finding restart-before-write-back, see docs/findings/" in told
-    assert "environment.write-back = true excludes it" in told
+    assert "AcknowledgedIsDurable: this looks like the finding restart-before-write-back (docs/f" in told
+    assert "To see other violations, write environment.write-back = true in the scenario." in told
     assert main(["check", str(file), "--threads", "1", "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert found["looks_like"] == "restart-before-write-back"
@@ -112,4 +112,6 @@ def test_what_goes_past_a_finding_does() -> None:
 
 def test_trace_show_names_it(capsys: Any) -> None:
     assert main(["trace", "show", "finding-restart-as-candidate", "--path", "0,1,1,1"]) == 0
-    assert "looks like finding restart-as-candidate" in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "NoFatal: this looks like the finding restart-as-candidate (docs/findings/" in told
+    assert 'write protocol.set = { candidate-restart = "without-leader" } in the scenario.' in told
