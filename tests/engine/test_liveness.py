@@ -207,6 +207,7 @@ def test_leads_to_against_brute_force(drawn: Drawn, data: st.DataObject) -> None
         assert origins & set(lasso.states)
 
 
+@pytest.mark.slow
 @examples(50)
 @given(graphs(), fairness_of((1, 2), 3))
 def test_an_end_against_brute_force(drawn: Drawn, fairness: list[Fairness]) -> None:

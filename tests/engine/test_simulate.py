@@ -21,6 +21,7 @@ from tests.engine.replayed import confirms, facts
 from tests.examples import examples
 
 
+@pytest.mark.slow
 def test_the_same_seed_takes_the_same_walks() -> None:
     first, again = (simulate(BadMutex(), seed=7, walks=200, depth=30) for _ in range(2))
     assert first.verdict is Verdict.VIOLATED

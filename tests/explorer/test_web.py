@@ -210,6 +210,7 @@ def test_requests_out_of_bounds(server: Server, text: bytes, status: int) -> Non
     assert b"Traceback" not in found
 
 
+@pytest.mark.slow
 def test_connections_that_say_nothing_do_not_stop_others(server: Server) -> None:
     many = 2 * servers.MAX_CONNECTIONS
     idle = [socket.create_connection(("127.0.0.1", server.port), timeout=5) for _ in range(many)]

@@ -65,6 +65,7 @@ def reaches(graph: nx.DiGraph, begin: int, ends: set[int]) -> bool:
     return begin in graph and bool((nx.descendants(graph, begin) | {begin}) & ends)
 
 
+@pytest.mark.slow
 @given(edges, st.sets(st.integers(0, SIZE - 1), min_size=1), st.sets(st.integers(0, SIZE - 1), min_size=1))
 def test_shortest_ways(steps: list[tuple[int, int, int]], begin: set[int], end: set[int]) -> None:
     way = Queries(graph_of(steps)).shortest(mask(*begin), mask(*end))

@@ -100,6 +100,7 @@ def test_a_pipe_with_a_writer_is_read(tmp_path: Path) -> None:
     writer.join()
 
 
+@pytest.mark.slow
 def test_a_writer_may_take_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "WRITER_SECONDS", 0.1)
     read, write = os.pipe()

@@ -292,7 +292,10 @@ def test_a_mutant_that_changes_nothing_proved_survives(mutant: str, scenario: st
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario",
-    [at_night(each, scenario=each) for each in sorted(set(EXPECTED.killed.values()) - set(EXPECTED.small))],
+    [
+        pytest.param(each, marks=pytest.mark.nightly if each in LONG | {"three-voters-crash"} else ())
+        for each in sorted(set(EXPECTED.killed.values()) - set(EXPECTED.small))
+    ],
 )
 def test_without_a_mutant_the_reference_refines_the_proved_system(scenario: str) -> None:
     judged(scenario)

@@ -70,6 +70,7 @@ def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
             assert found == (set() if unknown else sent), (registered, epoch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [KIP343, replace(KIP343, rebuilds_incarnations=False)])
 def test_a_heartbeat_is_of_an_incarnation_that_was_written(protocol: BrokerProtocol) -> None:
     for state, event in situations("draft", "metadata-heartbeat-request", protocol):

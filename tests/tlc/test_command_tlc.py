@@ -176,6 +176,7 @@ def test_an_interrupt_is_told_and_leaves_nothing(number: signal.Signals, fake: P
     assert not [each for each in temporary.iterdir() if each.name.startswith("kraftcheck-tlc-")]
 
 
+@pytest.mark.slow
 def test_two_runs_at_a_time_answer_in_order(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first run of TLC waits until the second one is there, and ends after it."""
     first = f"[ ! -e '{fake}/first' ] && touch '{fake}/first'"

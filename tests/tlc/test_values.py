@@ -43,6 +43,7 @@ def test_what_is_written_is_read_again(value: Value) -> None:
     assert text(parse_value(text(value))) == text(value)
 
 
+@pytest.mark.slow
 @RELAXED
 @given(VALUES, VALUES)
 def test_where_two_values_differ_is_empty_exactly_for_equal_ones(one: Value, other: Value) -> None:
@@ -67,6 +68,7 @@ def test_any_dump_is_states_or_a_parse_error(source: str) -> None:
         list(StateReader().dump(source.splitlines(keepends=True)))
 
 
+@pytest.mark.slow
 @RELAXED
 @given(VALUES, st.data())
 def test_a_value_that_was_cut_off_is_refused(value: Value, data: st.DataObject) -> None:

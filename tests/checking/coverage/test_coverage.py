@@ -236,6 +236,7 @@ def test_interchangeable_replicas_are_covered_without_guards() -> None:
     assert other.covered is not None and other.covered.items == result.covered.items
 
 
+@pytest.mark.slow
 def test_a_scenario_may_ask_for_what_must_be_covered() -> None:
     expect = {
         "verdict": "holds",

@@ -117,6 +117,7 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], 
     return becomes
 
 
+@pytest.mark.slow
 def test_a_server_that_heeds_nothing_is_ended(program: Callable[[str], None]) -> None:
     program(DEAF)
     with Server() as server:

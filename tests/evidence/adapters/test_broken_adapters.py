@@ -169,6 +169,7 @@ def wait_until_gone(*pids: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 @NEEDS_PROC
 def test_an_adapter_that_ignores_its_end_is_ended_with_its_children(
     sequence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -246,6 +246,7 @@ def test_stimuli_that_nothing_happens_to_are_passed_over() -> None:
     assert kinds == ["start", "crash"]
 
 
+@pytest.mark.slow
 def test_a_crash_takes_back_what_did_not_happen() -> None:
     """A vote whose step was cut short before the write is not on the disk of the next process."""
     probe = next(s for s in sequences() if s.name.startswith("probe vote-request"))

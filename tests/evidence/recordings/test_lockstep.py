@@ -50,6 +50,7 @@ def test_a_faithful_recording_agrees_whole() -> None:
     assert report.rules["VOTE-10"] == 2
 
 
+@pytest.mark.slow
 def test_the_order_of_answers_is_compared() -> None:
     lines = list(eventful_recording())
     seq = next(

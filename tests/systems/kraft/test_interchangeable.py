@@ -151,6 +151,7 @@ def test_counterexamples_are_told_in_the_ids_of_the_scenario() -> None:
     assert replay(trace) is None
 
 
+@pytest.mark.slow
 def test_refused_when_the_reference_decides_by_id() -> None:
     """The search finds a difference that no key shows: the removed leader lists its successors."""
     scenario = changed(

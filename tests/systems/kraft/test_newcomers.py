@@ -206,6 +206,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert [line.partition(": ")[0] for line in others] == [f"mine.toml:{n}" for n in (5, 8, 9, 12, 12)]
 
 
+@pytest.mark.slow
 def test_of_many_mistakes_the_first_are_told() -> None:
     with pytest.raises(InputError) as caught:
         parse(GOOD + "".join(f"key{number} = 1\n" for number in range(100)), "mine.toml")

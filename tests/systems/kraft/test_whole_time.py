@@ -30,6 +30,7 @@ def slowly(seconds: float, inner: Any) -> Any:
     return wrapped
 
 
+@pytest.mark.slow
 def test_the_time_that_is_told_is_that_of_all_phases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eventually, "collect_graph", slowly(0.3, eventually.collect_graph))
     begin = time.monotonic()
@@ -41,6 +42,7 @@ def test_the_time_that_is_told_is_that_of_all_phases(monkeypatch: pytest.MonkeyP
     assert result.seconds == told
 
 
+@pytest.mark.slow
 def test_what_is_asked_of_the_result_is_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counterexamples, "collect_layers", slowly(0.3, counterexamples.collect_layers))
     result = check(shipped()["scenario-a-granting-by-log"])
@@ -115,6 +117,7 @@ def test_progress_names_the_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seconds == sorted(seconds) and seconds[-1] <= result.seconds
 
 
+@pytest.mark.slow
 def test_the_total_is_that_of_all_scenarios(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(eventually, "collect_graph", slowly(0.3, eventually.collect_graph))
     assert main(["check", "ping-pong", "--threads", "1", "--json"]) == 0
