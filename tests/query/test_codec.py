@@ -21,6 +21,7 @@ from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 from tests.query.values import values_of
 
+VALUE = {"type": "Value", "value": 1}
 CANDIDATE = Replica(
     ReplicaKey(1),
     static_voters([1, 2]),
@@ -102,7 +103,7 @@ def test_a_log_is_written_by_its_batches_alone_unless_more_is_known() -> None:
             "replica.log.batches[0].records:",
         ),
         (
-            {"log": {"batches": 2 * [{"base_offset": 0, "epoch": 1, "records": [{"type": "Value"}]}]}},
+            {"log": {"batches": 2 * [{"base_offset": 0, "epoch": 1, "records": [VALUE]}]}},
             "replica.log.batches: a batch starts at offset 0, expected 1 or more.",
         ),
         (
