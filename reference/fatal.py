@@ -110,7 +110,7 @@ class FatalReason(Reason):
         "truncates-below-high-watermark",
         "would truncate to {offset}, below the high watermark {high_watermark}",
     )
-    BATCH_BEHIND_GAP = "batch-behind-gap", "a batch at {offset} does not continue the log"
+    BATCH_BEFORE_END = "batch-before-end", "a batch at {offset} begins before the end of the log"
     HIGH_WATERMARK_FALLS = (
         "high-watermark-falls",
         "the high watermark would fall from {high_watermark} to {offset}",

@@ -2,10 +2,12 @@
 
 Source: KIP-595 (Fetch), KIP-1166 (high watermark in the request); Kafka:
 KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest, handleFetchResponse, appendAsFollower,
-FollowerState.updateHighWatermark, ThresholdPurgatory.
+FollowerState.updateHighWatermark, ThresholdPurgatory, UnifiedLog.append.
 """
 
 from __future__ import annotations
+
+import itertools
 
 from kraftcheck.reference import divergence, epochs, progress, snapshots, voter_assignments, voter_changes
 from kraftcheck.reference import log as logs
@@ -245,11 +247,13 @@ def _append(work: Work, batches: tuple[logs.Batch, ...]) -> None:
         return
     work.by("FETCH-26", "FETCH-28")
     known = work.replica.voters_offset
-    for batch in batches:
-        if batch.epoch > work.replica.epoch:
-            break
-        if batch.base_offset != work.replica.log.end_offset:
-            raise work.exit(Fatal(FatalReason.BATCH_BEHIND_GAP, offset=batch.base_offset))
+    taken = tuple(itertools.takewhile(lambda batch: batch.epoch <= work.replica.epoch, batches))
+    # All are looked at before one is appended. Nothing asks whether offsets are left out.
+    wrong = [batch for before, batch in itertools.pairwise(taken) if batch.end_offset <= before.end_offset]
+    wrong += [batch for batch in taken[:1] if batch.base_offset < work.replica.log.end_offset]
+    if wrong:
+        raise work.exit(Fatal(FatalReason.BATCH_BEFORE_END, offset=wrong[0].base_offset))
+    for batch in taken:
         work.append(batch)
     if work.replica.voters_offset != known:
         work.by("VSET-2", "VSET-4", "VSET-12")

@@ -188,8 +188,10 @@ def log_of(batches: tuple[Batch, ...], start_offset: int = 0, snapshots: tuple[S
     for batch in batches:
         if not batch.records:
             raise ValueError(f"the batch at offset {batch.base_offset} has no record")
-        if batch.base_offset != log.end_offset:
-            raise ValueError(f"a batch starts at offset {batch.base_offset}, expected {log.end_offset}")
+        if batch.end_offset <= log.end_offset:
+            raise ValueError(
+                f"a batch starts at offset {batch.base_offset}, expected {log.end_offset} or more"
+            )
         if batch.epoch < log.last_epoch:
             raise ValueError(
                 f"the batch at offset {batch.base_offset} has a smaller epoch than the one before"

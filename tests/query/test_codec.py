@@ -21,6 +21,7 @@ from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
 from tests.query.values import values_of
 
+VALUE = {"type": "Value", "value": 1}
 CANDIDATE = Replica(
     ReplicaKey(1),
     static_voters([1, 2]),
@@ -102,12 +103,8 @@ def test_a_log_is_written_by_its_batches_alone_unless_more_is_known() -> None:
             "replica.log.batches[0].records:",
         ),
         (
-            {
-                "log": {
-                    "batches": [{"base_offset": 1, "epoch": 1, "records": [{"type": "Value", "value": 1}]}]
-                }
-            },
-            "replica.log.batches: a batch starts at offset 1, expected 0.",
+            {"log": {"batches": 2 * [{"base_offset": 0, "epoch": 1, "records": [VALUE]}]}},
+            "replica.log.batches: a batch starts at offset 0, expected 1 or more.",
         ),
         (
             {"log": {"epoch_starts": [{"epoch": 1, "offset": 9}]}},

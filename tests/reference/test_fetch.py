@@ -122,7 +122,10 @@ CASES = [
     Case("a smaller high watermark ends the process", FOLLOWER, "fetch-response from=3 hw=0", "exits"),
     Case("batches of a larger epoch are left out", FOLLOWER, "fetch-response from=3 records=4:1@5,1@6",
          "end offset=5"),
-    Case("a gap ends the process", FOLLOWER, "fetch-response from=3 records=5:1@5", "exits"),
+    Case("offsets may be left out", FOLLOWER, "fetch-response from=3 records=5:1@5 hw=5",
+         "end offset=6; high watermark=5; append at offset 5 < flush < commit"),
+    Case("a batch before the end of the log ends the process", FOLLOWER,
+         "fetch-response from=3 records=3:1@5", "exits; no append"),
     # The high watermark is learned only from an answer that appends.
     Case("truncation", FOLLOWER, "fetch-response from=3 diverging=3@4 hw=3",
          "only truncate to offset 3; end offset=3; high watermark=1; only arm timer fetch: fetch timeout;"

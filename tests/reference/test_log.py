@@ -259,7 +259,7 @@ def test_a_process_begins_with_what_its_newest_snapshot_says() -> None:
 @pytest.mark.parametrize(
     "batches",
     [
-        (Batch(1, 1, (Value(0),)),),
+        (Batch(0, 1, (Value(0),)), Batch(0, 1, (Value(0),))),
         (Batch(0, 1, ()),),
         (Batch(0, 2, (Value(0),)), Batch(1, 1, (Value(0),))),
     ],

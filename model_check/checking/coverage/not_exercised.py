@@ -16,7 +16,7 @@ OTHER_SWITCH = "as they decide only where a switch of the protocol has another v
 #: Rules without a variant of their own that recorded runs of Kafka cannot show, with the reasons.
 _SILENT: Mapping[str, str] = {
     **dict.fromkeys(("PREVOTE-6", "STATE-5", "VOTE-22"), BEHIND_OTHERS),
-    **dict.fromkeys((f"TRANS-Forbid-{number}" for number in range(1, 5)), BEHIND_OTHERS),
+    **dict.fromkeys((f"TRANS-Forbid-{number}" for number in (1, 3, 4)), BEHIND_OTHERS),
     "DESCRIBE-8": "as it takes minutes without anything happening",
     "TRANS-Forbid-5": "as no peer has the id of the replica that it asks",
     "TIMER-6": OTHER_SWITCH,

@@ -117,6 +117,6 @@ def _sequences(protocol: Protocol, replica: Replica, event: Event | str) -> Iter
         disk = Disk(state, replica.log, replica.log.end_offset)
         yield DriveSequence("", protocol, identity, disk, (Start(), *_AFTERWARDS))
         return
-    disk, opening = approach(protocol, identity, replica)
+    disk, opening = approach(protocol, identity, expecting_answer(replica, event))
     if opening is not None:
         yield DriveSequence("", protocol, identity, disk, (*opening, event, *_AFTERWARDS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from kraftcheck.reference.events import Event, RequestReceived, ResponseReceived
@@ -31,9 +32,12 @@ def situation(replica: Replica, event: Event) -> str:
         parts += [f"offset {_sign(message.offset, log.end_offset)}"]
         parts += [f"last epoch {_sign(message.last_epoch, log.last_epoch)}"]
     elif isinstance(message, FetchResponse):
-        end = message.batches[-1].end_offset if message.batches else log.end_offset
+        batches = message.batches
+        end = batches[-1].end_offset if batches else log.end_offset
         parts += [
-            f"batches {min(len(message.batches), 2)}",
+            f"batches {min(len(batches), 2)}",
+            *(f"from {_sign(first.base_offset, log.end_offset)}" for first in batches[:1]),
+            *sorted({f"then {_sign(b.base_offset, a.end_offset)}" for a, b in itertools.pairwise(batches)}),
             f"commits {_optional(message.high_watermark, end)}",
         ]
         if message.diverging is not None:

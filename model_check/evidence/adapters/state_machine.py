@@ -45,15 +45,16 @@ class StateMachine:
             elif effect["effect"] == "giveLeader":
                 yield from self._leader(replica, effect)
         committed = replica.high_watermark
-        behind = committed is not None and before == self.end < committed
+        behind = committed is not None and before == self.end and _next(replica, self.end) < committed
         if behind and isinstance(question.event, Poll):
             yield Difference("given: records up to", committed, self.end)
 
     def _records(self, replica: Replica, effect: Mapping[str, Any]) -> Iterator[Difference]:
         base, last = effect.get("base"), effect.get("last")
         committed = -1 if replica.high_watermark is None else replica.high_watermark
-        if type(base) is not int or base != self.end:
-            yield Difference("giveRecords: base", self.end, base)
+        following = _next(replica, self.end)
+        if type(base) is not int or base != following:
+            yield Difference("giveRecords: base", following, base)
         elif type(last) is not int or not base <= last < committed:
             yield Difference("giveRecords: last", f"less than the high watermark {committed}", last)
         else:
@@ -75,6 +76,11 @@ class StateMachine:
         if leader == replica.id and isinstance(role, Leader) and self.end <= role.epoch_start_offset:
             expected = f"not before the record {role.epoch_start_offset} is given"
             yield Difference("giveLeader: leader", expected, leader)
+
+
+def _next(replica: Replica, end: int) -> int:
+    """The offset of the first record from ``end`` on; ``end`` if there is none."""
+    return next((max(end, each.base_offset) for each in replica.log.batches if each.end_offset > end), end)
 
 
 def _values(replica: Replica, base: int, last: int) -> list[Json]:

@@ -153,7 +153,7 @@ def test_the_command_kills_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bugs", "KAFKA-12331", "--jobs", "1", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["violates"] == "NoFatal" and len(data["trace"]) > 3
-    assert "does not continue the log" in data["trace"][-1]
+    assert "begins before the end of the log" in data["trace"][-1]
     assert data["results"][0]["status"] == "killed"
 
 

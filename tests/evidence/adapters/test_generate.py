@@ -30,8 +30,9 @@ from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.adapters.stimuli import DriveSequence, Pause, ReplaceDisk, Start
 from kraftcheck.evidence.quorum.chosen import WITHOUT_DISKS, obstacle
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.effects import ArmTimer, SuccessorBackoff
+from kraftcheck.reference.effects import AppendBatch, ArmTimer, Effect, Fatal, SuccessorBackoff
 from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.messages import FetchResponse
 from kraftcheck.reference.protocol import DOCUMENTS, KAFKA, KAFKA_TRUNK, KIP996, PRESETS, RELEASES, Protocol
 from kraftcheck.reference.replica import Leader
 from kraftcheck.support import codec
@@ -167,6 +168,22 @@ def test_probes_differ_by_the_durations_of_timers() -> None:
         if isinstance(effect, ArmTimer)
     }
     assert {SuccessorBackoff(0, 2), SuccessorBackoff(1, 2), SuccessorBackoff(1, 1)} <= found
+
+
+@pytest.mark.slow
+def test_the_response_of_a_probe_is_awaited() -> None:
+    """Otherwise it would be dropped. Batches before the end of the log, at it and beyond it are appended, or
+    the process exits.
+    """
+    found = set[tuple[int, type[Effect]]]()
+    for each in probes(KAFKA):
+        for question in Asking(each).questions() if "odd fetch-response" in each.name else ():
+            answer = getattr(question.event, "response", None)
+            if isinstance(answer, FetchResponse) and answer.batches and question.before and question.outcome:
+                beyond = answer.batches[0].base_offset - question.before.log.end_offset
+                found.update((beyond, type(effect)) for effect in question.outcome.effects)
+    assert {(-1, Fatal), (0, AppendBatch), (1, AppendBatch), (0, Fatal), (1, Fatal)} <= found
+    assert (-1, AppendBatch) not in found
 
 
 @pytest.mark.parametrize("preset", RELEASES)

@@ -10,8 +10,9 @@ from kraftcheck.evidence.adapters.recorded import RecordedSession
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.stimuli import Start
 from kraftcheck.reference.events import Poll, Timer
+from kraftcheck.systems.kraft.scenario import shipped
 from tests.evidence.adapters.in_process import InProcess, install, write_sequence
-from tests.laboratory.drive import ways
+from tests.laboratory.drive import states, ways
 from tests.laboratory.drive.shorten import Covered, covering, shortened
 
 
@@ -70,3 +71,14 @@ def test_what_one_way_alone_covers_and_notices_is_counted(session: Path) -> None
     rows = list(ways.table(found, 3))
     assert rows[2].endswith("| 1 of 3 | 0 | 0 |") and rows[3].endswith("| 2 of 3 | 1 | 0 |")
     assert " | 0 | 2 of 3 |" in rows[3]
+
+
+@pytest.mark.slow
+def test_what_more_states_cover() -> None:
+    fewer, more = (states.search([shipped()["scenario-a"]], number) for number in (10, 10_000))
+    assert (fewer.in_part, more.in_part) == (1, 0) and len(fewer.sequences) < len(more.sequences)
+    new = states.with_more(fewer, more, frozenset())
+    assert 0 < len(new) <= len(more.sequences) and states.with_more(more, more, frozenset()) == []
+    known = frozenset().union(*(pairs for _, pairs in more.sequences))
+    assert states.with_more(fewer, more, known) == []
+    assert f"| 10,000 | {len(more.sequences)} | 0 | {len(known):,} | " in states.row(more, frozenset())

@@ -7,12 +7,13 @@ import pytest
 from kraftcheck.evidence.adapters.answers import GIVEN
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import Driven, Session
-from kraftcheck.evidence.adapters.stimuli import DriveSequence, Start
+from kraftcheck.evidence.adapters.stimuli import Crash, DriveSequence, Start
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.events import Append, Poll, Timer
-from kraftcheck.reference.log import Value
+from kraftcheck.reference.events import Append, Poll, ResponseReceived, Timer
+from kraftcheck.reference.log import Batch, Value
+from kraftcheck.reference.messages import FetchResponse
 from kraftcheck.reference.protocol import KAFKA
-from kraftcheck.reference.replica import Leader, Replica
+from kraftcheck.reference.replica import Leader, QuorumState, Replica
 from kraftcheck.reference.step import Outcome
 from kraftcheck.reference.voters import Endpoint, ReplicaKey, Voter, VoterSet, static_voters
 from tests.evidence.adapters.in_process import InProcess
@@ -65,6 +66,19 @@ def test_a_state_machine_that_gets_what_is_committed_agrees() -> None:
     adapter = Giving()
     assert driven(adapter).failed is None
     assert adapter.end == 3 and adapter.told
+
+
+def test_offsets_that_a_leader_leaves_out_are_given_to_no_state_machine() -> None:
+    identity = Replica(ReplicaKey(1), static_voters((1, 2)))
+    batches = tuple(Batch(base, 1, (Value(base),)) for base in (1, 3))
+    answer = ResponseReceived(2, FetchResponse(1, 2, high_watermark=4, batches=batches))
+    disk = Disk(QuorumState(1, 2))
+    sequence = DriveSequence(
+        "a gap", KAFKA, identity, disk, (Start(), Poll(), answer, Poll(), Crash(), Start())
+    )
+    adapter = Giving()
+    done = Session(InProcess(adapter)).drive(sequence)
+    assert done.failed is None and done.steps == 6 and adapter.end == 4
 
 
 @pytest.mark.parametrize(
