@@ -285,10 +285,14 @@ def _snapshots(case: Case, old: Replica, new: Replica) -> Iterator[str]:
     for end in ends if any(isinstance(event, CreateSnapshot) for event in case.events) else ():
         told = f"It creates a snapshot that ends at offset {end}"
         if new.log.voters_forgotten and not old.log.voters_forgotten and new.log.voter_sets:
-            first = new.log.voter_sets[0][0]
-            told += f", and forgets every voter set before the one at offset {first}"
+            first, kept = new.log.voter_sets[0]
+            forgotten = [each for each in old.log.voter_sets if each[0] < first]
+            lost = (
+                f"voters {ids(forgotten[-1][1].ids)} at offset {forgotten[-1][0]}" if forgotten else "voters"
+            )
+            told += f", and forgets {lost} and all before; voters {ids(kept.ids)} at offset {first} stay"
             if new.high_watermark is None or first >= new.high_watermark:
-                told += ", although that one is not committed"
+                told += ", which are not committed"
         yield f"{told}."
 
 

@@ -145,8 +145,8 @@ def test_a_snapshot_forgets_voter_sets_and_the_configuration_takes_their_place()
             "5: by the answer the replica truncates its log.",
         ),
         (
-            "It creates a snapshot that ends at offset 5, and forgets every voter set before the one at "
-            "offset 5, although that one is not committed.",
+            "It creates a snapshot that ends at offset 5, and forgets voters 1, 2, 3 at offset 4 and all "
+            "before; voters 1, 2 at offset 5 stay, which are not committed.",
         ),
         (
             "It truncates its log from offset 6 to 5, and with it the voter set at offset 5.",
