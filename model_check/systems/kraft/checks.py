@@ -41,6 +41,7 @@ from kraftcheck.systems.kraft import (
     disk_checks,
     divergence_checks,
     known_exits,
+    membership,
     timer_checks,
     voter_checks,
 )
@@ -231,7 +232,7 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
     if isinstance(role, Leader) and (role.resign_requested or replica.shutting_down):
         yield "ResignationIsHeeded"
     epochs = [batch.epoch for batch in replica.log.batches]
-    if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
+    if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch) or membership.has_gap(replica.log):
         yield "LogEpochsMonotone"
     written = after.disk.quorum_state
     if written is None or written.epoch < replica.epoch:

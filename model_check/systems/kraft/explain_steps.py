@@ -91,6 +91,11 @@ def _resigned(case: _Case) -> Iterator[str]:
 def _log_epochs(case: _Case) -> Iterator[str]:
     if case.after is not None:
         epochs = ", ".join(str(batch.epoch) for batch in case.after.log.batches)
+        if membership.has_gap(case.after.log):
+            begin = case.after.log.start_offset
+            offsets = ", ".join(str(batch.base_offset) for batch in case.after.log.batches)
+            yield f"The log of replica {case.id} starts at offset {begin}, and its batches at {offsets}."
+            return
         yield f"The log of replica {case.id}, at epoch {case.after.epoch}, holds records of epochs {epochs}."
 
 

@@ -139,6 +139,12 @@ def from_offset(prefix: Prefix, start: int) -> Prefix:
     return prefix if start == 0 else tuple(batch for batch in prefix if batch.base_offset >= start)
 
 
+def has_gap(log: Log) -> bool:
+    """Whether records are missing between the start of ``log`` and its end."""
+    ends = (log.start_offset, *(batch.end_offset for batch in log.batches))
+    return any(batch.base_offset != end for batch, end in zip(log.batches, ends, strict=False))
+
+
 def has_all(batches: Prefix, start: int, committed: Prefix) -> bool:
     """Whether a log that begins at ``start`` has all of ``committed``; a snapshot replaces the rest."""
     wanted = from_offset(committed, start)
