@@ -109,7 +109,7 @@ def test_commands_write_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_the_rule_at_fault_is_marked_where_it_decided() -> None:
     (trace,) = check(find("finding-removed-voter-acknowledges")).traces()
     document = document_of(trace, faults=faults(trace))
-    assert [step.fault for step in document.steps] == ["", "", "", "BEGIN-1"]
+    assert [step.fault for step in document.steps] == ["", "", "", "BEGIN-3"]
     assert all(step.fault in step.rules for step in document.steps if step.fault)
     assert faults(counterexample(UNSTABLE)) == {}
 
