@@ -105,18 +105,18 @@ def choose(view, cand_row, cand_code, size, walks, step, taken, new):
     ``walks``: uint64, by row the key of its random numbers; ``taken``: int64, how often each outcome has been
     taken, perhaps of fewer outcomes than there are.
     """
-    begin = 0
-    while begin < size:
-        end = begin + 1
-        while end < size and cand_row[end] == cand_row[begin]:
+    first = 0
+    while first < size:
+        end = first + 1
+        while end < size and cand_row[end] == cand_row[first]:
             end += 1
-        walk = walks[cand_row[begin]]
+        walk = walks[cand_row[first]]
         here = drawn(walk, STEPS + step)
         rivals = max(np.int64(1), np.int64(drawn(walk, RIVALS) & np.uint64(3)) * 2 - 2)
         best, least = np.int64(-1), np.int64(0)
         for draw in range(DRAWS):
             random = drawn(here, draw)
-            each = begin + _below(random, end - begin)
+            each = first + _below(random, end - first)
             if not _is_taken(view, cand_code[each], walk, random) and (best >= 0 or draw < DRAWS - 1):
                 continue
             number = np.int64(cand_code[each]) >> 2
@@ -131,7 +131,7 @@ def choose(view, cand_row, cand_code, size, walks, step, taken, new):
             if rivals == 0:
                 break
         new[best] = 1
-        begin = end
+        first = end
 
 
 @compiled

@@ -193,8 +193,8 @@ def simulate(
     of the longest walk, ``deadlocks`` counts walks that ended in a state without steps, and ``limit`` is
     ``"walks"``, ``"max_seconds"``, ``"max_memory"`` or ``"interrupted"``. The first step of the walks that
     violates a property ends them; with ``keep_going`` they pass it by, and a shortest violating walk is kept
-    for each property. Of ``limits`` those on seconds and memory hold. ``progress`` is told about once a
-    second. ``tables``: those of an exploration of the same system.
+    for each property. Of ``limits`` those on seconds and memory hold. ``progress`` is called about once
+    a second. ``tables``: those of an exploration of the same system.
 
     Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`).
     """

@@ -192,9 +192,7 @@ class Story:
         if entry.what == "start":
             self._leaves(node, entry, _STARTS_AGAIN)
             if node.state is not None:
-                self._ends(
-                    node.state.epoch, entry, "starts again; its log does not show how its process ended"
-                )
+                self._ends(node.state.epoch, entry, _UNSEEN)
         elif node.state is not None:
             self._leaves(node, entry, _because(node.state, new, cause))
         node.cause = cause
