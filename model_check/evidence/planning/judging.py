@@ -12,7 +12,7 @@ from kraftcheck.engine.system import Limits
 from kraftcheck.evidence.planning.situation import Member, Operation, Situation
 from kraftcheck.reference.voters import majority
 from kraftcheck.systems.kraft.known_exits import KNOWN
-from kraftcheck.systems.kraft.scenario import LARGEST_ID
+from kraftcheck.systems.kraft.scenario import numbered
 from kraftcheck.systems.scenario import Expected, Scenario, from_data
 
 FAULTS: Final = ("crash", "power-loss")
@@ -211,8 +211,7 @@ class Judge:
 def numbers(situation: Situation) -> dict[int, int]:
     """The ids of the replicas of a scenario by those of the nodes: the same, unless one is large."""
     members = situation.voters | situation.running | situation.down
-    ids = sorted({each.id for each in members} | situation.empty)
-    return {id: number if ids[-1] > LARGEST_ID else id for number, id in enumerate(ids, 1)}
+    return numbered({each.id for each in members} | situation.empty)
 
 
 def _all(
@@ -227,11 +226,11 @@ def _all(
     others = [id for id in leaders if id != operation.member.id]
     complete, number = True, numbers(before)
 
-    def numbered(members: Iterable[Member]) -> frozenset[Member]:
+    def renamed(members: Iterable[Member]) -> frozenset[Member]:
         return frozenset(Member(number[each.id], each.disk) for each in members)
 
-    short = Situation(numbered(before.voters), numbered(before.running), numbered(before.down))
-    (member,) = numbered([operation.member])
+    short = Situation(renamed(before.voters), renamed(before.running), renamed(before.down))
+    (member,) = renamed([operation.member])
     for leader in [*others[:1], *(id for id in leaders if id not in others)]:
         judged = judge(number[leader], short, Operation(operation.verb, member))
         if judged.refusal and len(leaders) > 1:

@@ -15,7 +15,7 @@ from kraftcheck.evidence.restart.shortened import Shortened, shorten
 from kraftcheck.reference.voters import ReplicaKey
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.build import build
-from kraftcheck.systems.kraft.scenario import LARGEST_ID, KRaftScenario, of_replicas
+from kraftcheck.systems.kraft.scenario import KRaftScenario, numbered, of_replicas
 from kraftcheck.systems.kraft.text import DiskText, print_disk
 from kraftcheck.systems.kraft.text.log import Count
 from kraftcheck.systems.scenario import MOST_IN_FLIGHT, from_data
@@ -166,9 +166,7 @@ class Beginning:
     @cached_property
     def ids(self) -> Mapping[int, int]:
         """The ids of the replicas of the scenario by those of the nodes: the same, unless they are large."""
-        if max(self.everybody) <= LARGEST_ID:
-            return {id: id for id in self.everybody}
-        return {id: number for number, id in enumerate(sorted(self.everybody), 1)}
+        return numbered(self.everybody)
 
     @cached_property
     def unable(self) -> dict[int, str]:

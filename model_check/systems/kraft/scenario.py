@@ -22,6 +22,14 @@ T = TypeVar("T")
 NAMES_REPLICAS = "names replicas"
 #: The largest id of a replica in a scenario.
 LARGEST_ID: Final = 99
+
+
+def numbered(nodes: Iterable[int]) -> dict[int, int]:
+    """The ids of the replicas of a scenario by those of nodes: the same, unless one is too large."""
+    ids = sorted(nodes)
+    return {id: number if ids[-1] > LARGEST_ID else id for number, id in enumerate(ids, 1)}
+
+
 ReplicaId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
 ReplicaIds = Annotated[tuple[ReplicaId, ...], Field(strict=False), NAMES_REPLICAS]
 #: A table with the ids of replicas as its keys.
