@@ -24,6 +24,8 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PYTEST_ADDOPTS MYPYPATH
 # Random tests take the same examples in every run; `make nightly` takes new ones.
 PYTEST := $(RUN) pytest --ignore=tests/recorded
 SEEDED := $(PYTEST) --numprocesses=auto --dist=worksteal --hypothesis-seed=0
+# Slow tests often wait for processes, timers and browsers: one worker more than there are cores has work meanwhile.
+ONE_MORE := --numprocesses=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # What runs beside the tests yields to them.
 YIELDING := $(if $(SIDE_BY_SIDE),nice -n 5)
 KRAFTCHECK := $(strip $(YIELDING) $(VENV)/bin/kraftcheck)
@@ -89,7 +91,7 @@ fast: $(INSTALLED) ## the fast tests alone
 	@$(SAY_IF_LEFT_OUT)
 
 pytest: $(INSTALLED) ## the fast and the slow tests
-	$(SEEDED) -m "not nightly and not spark" $(if $(SIDE_BY_SIDE),>&3 2>&1)
+	$(SEEDED) $(ONE_MORE) -m "not nightly and not spark" $(if $(SIDE_BY_SIDE),>&3 2>&1)
 	@$(SAY_IF_LEFT_OUT)
 
 slow: $(INSTALLED) ## the slow tests alone

@@ -10,6 +10,7 @@ import numpy as np
 from kraftcheck.engine.jit import compiled, inlined
 from kraftcheck.engine.native_map import find
 from kraftcheck.engine.view import (
+    ADVANCES,
     BEFORE,
     CONSUMES,
     COSTS,
@@ -20,12 +21,14 @@ from kraftcheck.engine.view import (
     LINK,
     LOCAL,
     LOSE,
+    MAY_EXPIRE,
     RECORD,
     SENDS,
     SIGNAL_LOCAL,
     SIGNAL_MESSAGE,
     SIGNALS,
     expired,
+    keyed,
 )
 
 
@@ -53,9 +56,10 @@ def _apply(view, row, number, duplicate, after, slots):
         if component == actor:
             after[component] = outcome[LOCAL]
         elif signals:
-            key = (SIGNAL_LOCAL << 60) | (signals << 30) | np.int64(row[component])
-            after[component] = find(view.memo, key)
+            after[component] = find(view.memo, keyed(SIGNAL_LOCAL, signals, row[component]))
     count = 0
+    # Without signals messages stay in order, and expire only if the actor's clock advances.
+    ages = signals or outcome[FLAGS] & ADVANCES
     for i in range(view.capacity):
         kept = np.int64(row[n + 3 + i])
         if kept < 0:
@@ -64,22 +68,24 @@ def _apply(view, row, number, duplicate, after, slots):
             consumed = np.int64(-1)
             continue
         if signals:
-            kept = find(view.memo, (SIGNAL_MESSAGE << 60) | (signals << 30) | kept) - 1
+            kept = find(view.memo, keyed(SIGNAL_MESSAGE, signals, kept)) - 1
             if kept < 0:
                 continue
-        if expired(view, row, actor, outcome[LOCAL], kept):
+        if ages and expired(view, row, actor, outcome[LOCAL], kept):
             continue
-        _put(view, slots, count, kept)
+        if signals:
+            _put(view, slots, count, kept)
+        else:
+            slots[count] = kept
         count += 1
     first = outcome[SENDS] >> 20
     for i in range(outcome[SENDS] & 0xFFFFF):
         sent = np.int64(view.pool[first + i])
-        if not expired(view, row, actor, outcome[LOCAL], sent):
+        if not (outcome[FLAGS] & MAY_EXPIRE and expired(view, row, actor, outcome[LOCAL], sent)):
             _put(view, slots, count, sent)
             count += 1
     if outcome[LABELS]:
-        key = (RECORD << 60) | (np.int64(row[n]) << 30) | outcome[LABELS]
-        after[n] = find(view.memo, key) & ID
+        after[n] = find(view.memo, keyed(RECORD, row[n], outcome[LABELS])) & ID
     cost = outcome[COSTS] + (view.duplicate_cost if duplicate else 0)
     if cost:
         budget = (np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)) - cost

@@ -35,7 +35,7 @@ from kraftcheck.engine.transition import (
     POSITION,
     SKIPPED,
     WITHIN,
-    budget_delta,
+    covers,
     look_up,
     orbit,
     transition,
@@ -56,6 +56,7 @@ from kraftcheck.engine.view import (
     SENDS,
     SIGNALS,
     TURNS_BACK,
+    keyed,
 )
 
 
@@ -127,11 +128,9 @@ def _commutes(view, row, count, last, number, duplicate):
 def _is_payable(view, budget, number, duplicate):
     """Whether ``budget`` covers outcome ``number``."""
     cost = view.outcomes[number, COSTS]
-    if cost < 0:
+    if cost < 0 or not covers(budget, cost):
         return False
-    if duplicate:
-        cost += view.duplicate_cost
-    return budget_delta(view, budget, cost)[0]
+    return not duplicate or covers(budget - cost, view.duplicate_cost)
 
 
 @inlined
@@ -205,9 +204,9 @@ def _events(
             if event > 0 and message == row[n + 2 + event]:
                 continue
             component = np.int64(view.destination[message])
-            value = look_up(view, DELIVER, row[component], message, misses, counters)
+            value = look_up(view, keyed(DELIVER, row[component], message), misses, counters)
         else:
-            value = look_up(view, ACT, row[component], 0, misses, counters)
+            value = look_up(view, keyed(ACT, row[component], 0), misses, counters)
         if value < 0:
             missed = True
             continue

@@ -28,6 +28,7 @@ from kraftcheck.engine.system import GlobalState, Loss, Outcome, PathStep, Signa
 from kraftcheck.engine.texts import Texts
 from kraftcheck.engine.view import (
     ACT,
+    ADVANCES,
     BEFORE,
     CONSUMES,
     DELIVER,
@@ -36,6 +37,7 @@ from kraftcheck.engine.view import (
     LIMIT,
     LINK,
     LOSE,
+    MAY_EXPIRE,
     NEVER,
     OUTSIDE,
     RECORD,
@@ -298,7 +300,10 @@ class Tables:
         flags = component << 8 | (message + 1) << 32
         flags |= (CONSUMES if consumes else 0) | (OUTSIDE if self.columns.outside.data[local] else 0)
         flags |= REPEATABLE if consumes and outcome.repeatable else 0
-        flags |= TURNS_BACK if self.columns.clock.data[local] < self.columns.clock.data[before] else 0
+        clock, expiry = self.columns.clock.data, self.columns.expiry.data
+        flags |= TURNS_BACK if clock[local] < clock[before] else 0
+        flags |= ADVANCES if clock[local] > clock[before] else 0
+        flags |= MAY_EXPIRE if any(expiry[number] != NEVER for number in sends) else 0
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
         labels = self.intern_labels(outcome.labels)
         return (

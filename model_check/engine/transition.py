@@ -14,6 +14,7 @@ import numpy as np
 from kraftcheck.engine.jit import inlined
 from kraftcheck.engine.native_map import MULTIPLIER, find
 from kraftcheck.engine.view import (
+    ADVANCES,
     CONSUMES,
     COSTS,
     DELTA,
@@ -21,6 +22,7 @@ from kraftcheck.engine.view import (
     ID,
     LABELS,
     LOCAL,
+    MAY_EXPIRE,
     OUTSIDE,
     RECORD,
     SENDS,
@@ -28,6 +30,7 @@ from kraftcheck.engine.view import (
     SIGNAL_MESSAGE,
     SIGNALS,
     expired,
+    keyed,
 )
 
 # The kinds of transitions.
@@ -49,8 +52,8 @@ def _miss(key, misses, counters):
 
 
 @inlined
-def look_up(view, kind, a, b, misses, counters):
-    key = (kind << 60) | (np.int64(a) << 30) | np.int64(b)
+def look_up(view, key, misses, counters):
+    """The value of ``key`` in the tables, or -1."""
     value = find(view.memo, key)
     if value < 0:
         _miss(key, misses, counters)
@@ -58,17 +61,28 @@ def look_up(view, kind, a, b, misses, counters):
 
 
 @inlined
+def covers(budget, cost):
+    """Whether each byte of ``budget`` is at least that of ``cost``; both are not negative."""
+    # Bytes become the low halves of 16 bits each: a borrow takes the bit above them away.
+    low, over = np.int64(0x00FF00FF00FF00FF), np.int64(0x0100010001000100)
+    even = ((budget & low) | over) - (cost & low)
+    odd = (((budget >> 8) & low) | over) - ((cost >> 8) & low)
+    return even & odd & over == over
+
+
+@inlined
 def budget_delta(view, budget, cost):
-    """(whether ``budget`` covers ``cost``, difference of the fingerprint)."""
+    """The difference of the fingerprint when ``cost`` is paid from ``budget``, which covers it."""
     delta = np.uint64(0)
-    for i in range(7):
-        price = (cost >> (8 * i)) & 255
+    i = 0
+    while cost:
+        price = cost & 255
         if price:
             have = (budget >> (8 * i)) & 255
-            if price > have:
-                return False, delta
             delta += view.budget_hash[i, have - price] - view.budget_hash[i, have]
-    return True, delta
+        cost >>= 8
+        i += 1
+    return delta
 
 
 @inlined
@@ -121,7 +135,7 @@ def _signal(view, row, count, signals, actor, local, consumed, misses, counters,
     missed = False
     for component in range(n):
         if component != actor:
-            after = look_up(view, SIGNAL_LOCAL, signals, row[component], misses, counters)
+            after = look_up(view, keyed(SIGNAL_LOCAL, signals, row[component]), misses, counters)
             if after < 0:
                 missed = True
             elif after != row[component]:
@@ -136,7 +150,7 @@ def _signal(view, row, count, signals, actor, local, consumed, misses, counters,
         if message == consumed:
             consumed = -1
             continue
-        after = look_up(view, SIGNAL_MESSAGE, signals, message, misses, counters)
+        after = look_up(view, keyed(SIGNAL_MESSAGE, signals, message), misses, counters)
         if after < 0:
             missed = True
             continue
@@ -163,20 +177,16 @@ def transition(view, row, count, budget, number, message, duplicate, misses, cou
     recorded = np.int64(0)
     cost = outcome[COSTS]
     if cost != 0:
-        if cost < 0:
+        if cost < 0 or not covers(budget, cost):
             return DISABLED, delta, recorded
-        enough, change = budget_delta(view, budget, cost)
-        if not enough:
-            return DISABLED, delta, recorded
-        delta += change
+        delta += budget_delta(view, budget, cost)
     if duplicate:
         delta += view.message_hash[message, 0]
         _change(changes, (message << 3) | A_MESSAGE | ADDED)
         if view.duplicate_cost:
-            enough, change = budget_delta(view, budget - cost, view.duplicate_cost)
-            if not enough:
+            if not covers(budget - cost, view.duplicate_cost):
                 return DISABLED, delta, recorded
-            delta += change
+            delta += budget_delta(view, budget - cost, view.duplicate_cost)
     if outcome[FLAGS] & OUTSIDE:
         return WITHIN, delta, recorded
     consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else -1
@@ -191,16 +201,19 @@ def transition(view, row, count, budget, number, message, duplicate, misses, cou
         if status != ENABLED:
             return status, delta, recorded
         delta += change
-    elif view.clock[local] > view.clock[row[actor]]:
+    elif outcome[FLAGS] & ADVANCES:
         change, kept = _expire(view, row, count, actor, local, consumed, changes)
         delta -= change
-    gone, more = _expire_sent(view, row, actor, local, outcome[SENDS], changes)
-    delta -= gone
-    kept += more
+    if outcome[FLAGS] & MAY_EXPIRE:
+        gone, more = _expire_sent(view, row, actor, local, outcome[SENDS], changes)
+        delta -= gone
+        kept += more
+    else:
+        kept += outcome[SENDS] & 0xFFFFF
     if kept > view.capacity:
         return CAPACITY, delta, recorded
     if outcome[LABELS]:
-        recorded = look_up(view, RECORD, row[n], outcome[LABELS], misses, counters)
+        recorded = look_up(view, keyed(RECORD, row[n], outcome[LABELS]), misses, counters)
         if recorded < 0:
             return MISSED, delta, recorded
         delta += view.history_hash[recorded & ID, 0] - view.history_hash[row[n], 0]

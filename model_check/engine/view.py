@@ -29,7 +29,7 @@ EXTRA = 2
 DELIVER, ACT, RECORD, SIGNAL_MESSAGE, SIGNAL_LOCAL = 1, 2, 3, 4, 5
 LIMIT = 1 << 30
 # Flags of an outcome row.
-CONSUMES, OUTSIDE, TURNS_BACK, REPEATABLE = 1, 2, 4, 8
+CONSUMES, OUTSIDE, TURNS_BACK, REPEATABLE, ADVANCES, MAY_EXPIRE = 1, 2, 4, 8, 16, 32
 # Step codes: number << 2 | kind; the number is an outcome's, or a lost message's.
 PLAIN, DUPLICATE, LOSE = 0, 1, 2
 NEVER = 1 << 62
@@ -73,6 +73,12 @@ class View(NamedTuple):
     loss: int
     duplicates: int
     duplicate_cost: int
+
+
+@inlined
+def keyed(kind, a, b):
+    """The key of the memo for ``a`` and ``b``."""
+    return (kind << 60) | (np.int64(a) << 30) | np.int64(b)
 
 
 @inlined
