@@ -13,7 +13,7 @@ settings.register_profile("nightly", max_examples=500, deadline=None)
 
 # Modules, tests and caches live to the end: they are searched for garbage less often. Not `gc.freeze`: the
 # functions in which it is noted what runs are those that `gc.get_objects` gives.
-gc.set_threshold(20_000, 20, 20)
+gc.set_threshold(200_000, 20, 100)
 
 
 @pytest.hookimpl(tryfirst=True)
