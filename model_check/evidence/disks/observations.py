@@ -223,6 +223,39 @@ def _elections(quorum: Quorum) -> Iterator[Observation]:
                 return
 
 
+def _votes(quorum: Quorum) -> Iterator[Observation]:
+    """A candidate of one epoch with several directory ids, by the votes for it, its own disk where that has
+    its own vote, and the voter set that elected it. A vote for a disk that was replaced since is none of this.
+    """
+    found: dict[tuple[int, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    voted: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for disk in quorum.disks:
+        state, own = disk.state, disk.key
+        if state is not None and state.vote is not None and state.vote.directory is not None:
+            candidate = state.epoch, state.vote.id
+            voted[candidate].append(disk.name)
+            found[candidate][state.vote.directory].append(f"quorum-state of node {disk.name}")
+            if own is not None and own.id == state.vote.id and own.directory is not None:
+                found[candidate][own.directory].append(f"meta.properties of node {disk.name}")
+        for epoch, leader, offset in disk.leaders():
+            sets = [each for each in disk.voter_sets if each.offset < offset]
+            for voter in sets[-1].voters.keys if sets else ():
+                if voter.id == leader and voter.directory is not None:
+                    where = f"the voter set before record {offset:,} of node {disk.name}"
+                    found[epoch, leader][voter.directory].append(where)
+    for (epoch, id), nodes in sorted(voted.items()):
+        directories = found[epoch, id]
+        if len(directories) > 1:
+            said = "; ".join(f"{key} ({', '.join(places)})" for key, places in sorted(directories.items()))
+            yield Observation(
+                "vote-other-directory",
+                True,
+                tuple(nodes),
+                f"the candidate {id} of epoch {epoch} has {len(directories)} directory ids: {said}. A "
+                "quorum-state was changed or is of another disk, or two processes ran with this id.",
+            )
+
+
 def _histories(quorum: Quorum) -> Iterator[Observation]:
     """Logs that part: in one epoch, below what is committed, or in a tail that will be truncated."""
     best, committed = quorum.best, quorum.committed.below
@@ -387,6 +420,6 @@ def _told_apart(older: VoterSetAt, newer: VoterSetAt) -> str:
 
 _OF_A_DISK = (_damage, _identity, _election_state, _snapshots)
 _OF_THE_QUORUM = (
-    *(_identities, _leaders, _elections, _histories, _lagging, _voter_sets, _static_voters),
+    *(_identities, _leaders, _elections, _votes, _histories, _lagging, _voter_sets, _static_voters),
     *(_versions, _missing),
 )

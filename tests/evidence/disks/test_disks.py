@@ -74,6 +74,12 @@ def write(name: str, content: str) -> Callable[[Path], None]:
     return change
 
 
+def voted(epoch: int, id: int, directory: str) -> Callable[[Path], None]:
+    """The quorum-state has this vote."""
+    state = {"leaderId": -1, "leaderEpoch": epoch, "votedId": id, "votedDirectoryId": directory}
+    return write(QUORUM_STATE, json.dumps(state | {"data_version": 1}))
+
+
 @dataclass(frozen=True)
 class Case:
     """Disks, damage to the last one, the offset below which all is surely committed, and what is observed."""
@@ -263,6 +269,24 @@ CASES = {
     ),
     "a broker without quorum-state": case(
         (*THREE, Disk(101, state=None, snapshots={})), 5, "no-quorum-state"
+    ),
+    "a vote for a directory that the leader of the epoch did not have": case(
+        THREE, 5, "!vote-other-directory", damage=voted(1, 1, directory(9))
+    ),
+    "an own vote for another directory": case(
+        THREE, 5, "!vote-other-directory", damage=voted(2, 3, directory(9))
+    ),
+    "two votes for one candidate with two directories": case(
+        change(n1=replace(THREE[0], state=(2, -1, 2))),
+        5,
+        "!vote-other-directory",
+        damage=voted(2, 2, directory(9)),
+    ),
+    "a vote for the directory of the leader": case(THREE, 5, damage=voted(1, 1, directory(1))),
+    "a vote for a disk that was replaced since": case(
+        tuple(replace(each, log=(BEGIN, ADDED_AGAIN), state=(1, 1, -1), directories=7) for each in THREE),
+        4,
+        damage=voted(2, 1, directory(1)),
     ),
     "static voters": case(
         tuple(
