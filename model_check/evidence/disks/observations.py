@@ -225,7 +225,7 @@ def _elections(quorum: Quorum) -> Iterator[Observation]:
 
 def _votes(quorum: Quorum) -> Iterator[Observation]:
     """A candidate of one epoch with several directory ids, by the votes for it, its own disk where that has
-    its own vote, and the voter set that elected it. A vote for a disk that was replaced since is none of this.
+    its own vote, and the voter set that elected it. A vote for a disk that was replaced is no case of it.
     """
     found: dict[tuple[int, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     voted: dict[tuple[int, int], list[str]] = defaultdict(list)

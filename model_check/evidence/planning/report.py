@@ -104,7 +104,7 @@ def print_plan(
     if plan.steps:
         say(
             out,
-            "Not explored: two faults in one step, a disk that is lost during a step, and steps that overlap; "
+            "Not explored: two faults in one step, a disk that is lost during a step, steps that overlap; "
             "wait for each to be done. Starts and restarts are not explored, apart from the election that "
             "follows. The logs of the voters that run are taken to be equally long.",
             hang=2,

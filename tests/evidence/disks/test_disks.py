@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +12,17 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.evidence.disks.disk import EPOCHS, LOG_FOLDER, META_PROPERTIES, QUORUM_STATE, read_disk
+from kraftcheck.evidence.disks.disk import (
+    EPOCHS,
+    LOG_FOLDER,
+    META_PROPERTIES,
+    QUORUM_STATE,
+    find_disks,
+    read_disk,
+)
 from kraftcheck.evidence.disks.observations import Observation, observations
 from kraftcheck.evidence.disks.quorum import Quorum
+from kraftcheck.support.errors import InputError
 from tests.laboratory.disks.written import (
     BEGIN,
     DATA,
@@ -391,6 +401,25 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert data["format"] == "kraftcheck-inspect" and data["committed"]["below"] == 5
     assert [each["kind"] for each in data["observations"]] == ["no-quorum-state"]
     assert data["nodes"][0]["batches"][1]["kinds"] == ["NO_OP_RECORD"]
+
+
+@pytest.mark.parametrize("closed", ["", "node-2", f"node-2/{LOG_FOLDER}"])
+def test_what_may_not_be_read_does_not_pass_for_missing(
+    closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of another user: what is in it is not to be seen, and the disk must not be left out."""
+    for each in THREE:
+        write_disk(tmp_path, each)
+    stat, folder = Path.stat, tmp_path / closed
+
+    def refuse(path: Path, **more: bool) -> os.stat_result:
+        if folder in path.parents:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **more)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\); check its permissions"):
+        [read_disk(each) for each in find_disks([tmp_path])]
 
 
 @pytest.mark.parametrize("name", ["nothing", "empty", "file"])

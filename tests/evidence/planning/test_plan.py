@@ -34,7 +34,7 @@ CurrentObservers:       []
 
 
 class Order(Judge):
-    """Judges the order of operations alone: what elections meanwhile can do takes longer, and changes none."""
+    """Judges the order of operations alone: elections meanwhile take longer, and change none."""
 
     def risks(self, before: Situation, operation: Operation) -> tuple[Judged, ...]:
         return ()
@@ -309,6 +309,14 @@ def test_an_election_together_with_a_crash_is_explored(monkeypatch: pytest.Monke
     assert [each.budgets.crashes for each in explored] == [0, 1]
     assert alone.violated == ("VotersOfTheLog",) and alone.violated[0] in explored[1].check.without
     assert not crash.refusal and crash.complete
+
+
+@pytest.mark.slow
+def test_where_no_majority_without_the_leader_lacks_the_change_nothing_is_left_open() -> None:
+    (risk,) = Judge("kafka", (), 1).risks(
+        parse_situation("voters=1,2 observers=3 leader=1"), Operation("add", Member(3))
+    )
+    assert not risk.refusal and risk.complete
 
 
 def test_no_crash_no_election_with_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
