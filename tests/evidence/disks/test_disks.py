@@ -283,6 +283,14 @@ CASES = {
     "a vote for a directory that the leader of the epoch did not have": case(
         THREE, 5, "!vote-other-directory", damage=voted(1, 1, directory(9))
     ),
+    "a voter that has lost all": case(
+        change(n3=Disk(3, log=(), snapshots={}, state=None)), 5, "!no-quorum-state", "lagging"
+    ),
+    "logs of two clusters are not compared": case(
+        change(n3=Disk(3, log=(Batch(1, (Leader(3),)), DATA), state=(1, 3, 3), cluster="another")),
+        0,
+        "!cluster-ids",
+    ),
     "an own vote for another directory": case(
         THREE, 5, "!vote-other-directory", damage=voted(2, 3, directory(9))
     ),
