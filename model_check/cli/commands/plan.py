@@ -109,7 +109,7 @@ def _save(found: Plan, folder: Path | None) -> list[Path]:
     if folder is None:
         return []
     scenarios: list[Scenario] = []
-    risks = [step.risk.scenario for step in found.steps or ()]
+    risks = [risk.scenario for step in found.steps or () for risk in step.risks]
     for each in (*(refused.scenario for refused in found.refused), *risks):
         if each is not None and each not in scenarios:
             scenarios.append(each)

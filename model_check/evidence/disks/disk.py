@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -212,12 +213,12 @@ def find_disks(paths: list[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        if not path.is_dir():
+        if not _is_folder(path):
             raise InputError(f"{path}: is no folder; give the metadata log directory of a controller.")
         try:
-            below = sorted(each for each in path.iterdir() if each.is_dir())
+            below = sorted(filter(_is_folder, path.iterdir()))
         except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); check its permissions.") from None
+            raise _unreadable(path, error) from None
         here = [path] if _is_disk(path) else [each for each in below if _is_disk(each)]
         if path.name == LOG_FOLDER:
             here = [path.parent]
@@ -234,7 +235,31 @@ def find_disks(paths: list[Path]) -> list[Path]:
 
 
 def _is_disk(path: Path) -> bool:
-    return (path / LOG_FOLDER).is_dir() or (path / META_PROPERTIES).is_file()
+    return _is_folder(path / LOG_FOLDER) or _is_file(path / META_PROPERTIES)
+
+
+def _mode(path: Path) -> int:
+    """The type of a file; 0 where there is none. Raises InputError where that is not to be known, which must
+    not pass for a disk without this file.
+    """
+    try:
+        return path.stat().st_mode
+    except PermissionError as error:
+        raise _unreadable(path, error) from None
+    except OSError:
+        return 0
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(_mode(path))
+
+
+def _is_file(path: Path) -> bool:
+    return stat.S_ISREG(_mode(path))
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: cannot be read ({error.strerror}); check its permissions.")
 
 
 def read_disk(folder: Path, *, decode: bool = False) -> StoredDisk:
@@ -276,17 +301,17 @@ class _Reading:
     def names(self) -> list[str]:
         """The regular files of the log's folder, in order."""
         place = self.folder / LOG_FOLDER
-        if not place.is_dir():
+        if not _is_folder(place):
             return []
         try:
             with os.scandir(place) as entries:
                 return sorted(each.name for each in entries if each.is_file())
         except OSError as error:
-            raise InputError(f"{place}: cannot be read ({error.strerror}); check its permissions.") from None
+            raise _unreadable(place, error) from None
 
     def small_file(self, path: Path, parse: Callable[[bytes], T], at_start: str) -> T | None:
         """The parsed content of ``path``; None where it is missing, or unreadable, which is damage."""
-        if not path.is_file():
+        if not _is_file(path):
             if os.path.lexists(path):
                 self.damage.append(FileDamage(path.name, None, None, "is no regular file", at_start))
             return None

@@ -33,7 +33,9 @@ class Observation:
 def observations(quorum: Quorum) -> list[Observation]:
     """All that the disks show."""
     found = [each for disk in quorum.disks for check in _OF_A_DISK for each in check(disk)]
-    return found + [each for check in _OF_THE_QUORUM for each in check(quorum)]
+    # Logs of several clusters differ from the first record on, which is no finding.
+    together = (_identities, _untouched) if len(quorum.clusters) > 1 else _OF_THE_QUORUM
+    return found + [each for check in together for each in check(quorum)]
 
 
 def in_order(found: Iterable[Observation]) -> list[Observation]:
@@ -74,14 +76,7 @@ def _identity(disk: StoredDisk) -> Iterator[Observation]:
 def _election_state(disk: StoredDisk) -> Iterator[Observation]:
     state = disk.state
     unreadable = any(each.file == QUORUM_STATE for each in disk.damage)
-    untouched = not disk.batches and not disk.snapshots and not disk.log_is_damaged
-    if state is None and not unreadable and untouched:
-        yield _note(
-            "never-started",
-            disk,
-            "has neither records nor a quorum-state: it has not taken part in a quorum.",
-        )
-    elif state is None and not unreadable:
+    if state is None and not unreadable and not _is_untouched(disk):
         yield _forgotten_vote(disk)
     if state is None:
         return
@@ -105,6 +100,35 @@ def _election_state(disk: StoredDisk) -> Iterator[Observation]:
     else:
         text += "It is no voter any more, so that the process exits at its next start."
         yield _problem("own-vote-other-leader", disk, text, "INIT-4", "removed-candidate")
+
+
+def _is_untouched(disk: StoredDisk) -> bool:
+    """Whether a disk has nothing of a quorum, as after it was formatted without voters."""
+    kept = disk.batches or disk.snapshots or disk.log_is_damaged or disk.state is not None
+    return not kept and not any(each.file == QUORUM_STATE for each in disk.damage)
+
+
+def _untouched(quorum: Quorum) -> Iterator[Observation]:
+    """Disks with nothing of a quorum. Voters in the log were formatted with a checkpoint, or had caught up
+    when they were added.
+    """
+    keys = {each for disk in quorum.disks for one in disk.voter_sets for each in one.voters.keys}
+    for disk in filter(_is_untouched, quorum.disks):
+        if disk.key is not None and disk.key.directory is not None and disk.key in keys:
+            yield _problem(
+                "no-quorum-state",
+                disk,
+                "has neither records nor a quorum-state, but a voter set names its directory id: what it had "
+                "is lost. Its votes are forgotten, it can vote again in an epoch in which it has voted: two "
+                "leaders of one epoch become possible.",
+                "INIT-1",
+            )
+        else:
+            yield _note(
+                "never-started",
+                disk,
+                "has neither records nor a quorum-state: it has not taken part in a quorum.",
+            )
 
 
 def _forgotten_vote(disk: StoredDisk) -> Observation:
@@ -221,6 +245,39 @@ def _elections(quorum: Quorum) -> Iterator[Observation]:
                     "have lost their votes, by a power loss or a restored copy.",
                 )
                 return
+
+
+def _votes(quorum: Quorum) -> Iterator[Observation]:
+    """A candidate of one epoch with several directory ids, by the votes for it, its own disk where that has
+    its own vote, and the voter set that elected it. A vote for a disk that was replaced is no case of it.
+    """
+    found: dict[tuple[int, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    voted: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for disk in quorum.disks:
+        state, own = disk.state, disk.key
+        if state is not None and state.vote is not None and state.vote.directory is not None:
+            candidate = state.epoch, state.vote.id
+            voted[candidate].append(disk.name)
+            found[candidate][state.vote.directory].append(f"quorum-state of node {disk.name}")
+            if own is not None and own.id == state.vote.id and own.directory is not None:
+                found[candidate][own.directory].append(f"meta.properties of node {disk.name}")
+        for epoch, leader, offset in disk.leaders():
+            sets = [each for each in disk.voter_sets if each.offset < offset]
+            for voter in sets[-1].voters.keys if sets else ():
+                if voter.id == leader and voter.directory is not None:
+                    where = f"the voter set before record {offset:,} of node {disk.name}"
+                    found[epoch, leader][voter.directory].append(where)
+    for (epoch, id), nodes in sorted(voted.items()):
+        directories = found[epoch, id]
+        if len(directories) > 1:
+            said = "; ".join(f"{key} ({', '.join(places)})" for key, places in sorted(directories.items()))
+            yield Observation(
+                "vote-other-directory",
+                True,
+                tuple(nodes),
+                f"the candidate {id} of epoch {epoch} has {len(directories)} directory ids: {said}. A "
+                "quorum-state was changed or is of another disk, or two processes ran with this id.",
+            )
 
 
 def _histories(quorum: Quorum) -> Iterator[Observation]:
@@ -387,6 +444,16 @@ def _told_apart(older: VoterSetAt, newer: VoterSetAt) -> str:
 
 _OF_A_DISK = (_damage, _identity, _election_state, _snapshots)
 _OF_THE_QUORUM = (
-    *(_identities, _leaders, _elections, _histories, _lagging, _voter_sets, _static_voters),
+    *(
+        _identities,
+        _untouched,
+        _leaders,
+        _elections,
+        _votes,
+        _histories,
+        _lagging,
+        _voter_sets,
+        _static_voters,
+    ),
     *(_versions, _missing),
 )

@@ -78,10 +78,17 @@ def in_order(found: Iterable[Source]) -> tuple[list[Source], list[Path | str]]:
 def _files(path: Path) -> list[Path]:
     if path == STANDARD_INPUT or not os.path.isdir(path):
         return [path]
+
+    def refuse(error: OSError) -> None:
+        raise error
+
     try:
-        found = sorted(file for file in path.rglob("*") if is_log_name(file.name) and file.is_file())
+        # Path.rglob passes over folders that cannot be read.
+        names = (Path(place, name) for place, _, names in os.walk(path, onerror=refuse) for name in names)
+        found = sorted(file for file in names if is_log_name(file.name) and file.is_file())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); choose a readable folder.") from None
+        place = error.filename or path
+        raise InputError(f"{place}: cannot be read ({error.strerror}); choose a readable folder.") from None
     if not found:
         raise InputError(
             f"{path}: no log files in this folder; expected names such as server.log or controller.log.1.gz."

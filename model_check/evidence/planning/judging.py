@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from kraftcheck.checking import findings
 from kraftcheck.checking.run import CheckResult, check
-from kraftcheck.engine.system import Limits
+from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.shrink import shrink
+from kraftcheck.engine.simulate import simulate
+from kraftcheck.engine.system import Exploration, Limits, System
+from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.evidence.planning.situation import Member, Operation, Situation
 from kraftcheck.reference.voters import majority
 from kraftcheck.systems.kraft.known_exits import KNOWN
@@ -25,18 +30,28 @@ _EXITS: Final = (
 )
 #: States, not seconds: what is found must not depend on what else the machine does.
 _LIMITS: Final = Limits(max_states=1_000_000, max_seconds=60)
-_LIMITS_OF_ELECTIONS: Final = Limits(max_states=200_000, max_seconds=60)
+#: Of three controllers that run, and of more: these have too many states, few of which show anything.
+_LIMITS_OF_ELECTIONS: Final = (
+    Limits(max_states=2_000_000, max_seconds=60),
+    Limits(max_states=200_000, max_seconds=60),
+)
+#: What is beyond these limits is looked at by so many random walks, of so many steps at most.
+WALKS: Final = 300
+_STEPS_OF_A_WALK: Final = 100
+_MOST_IN_FLIGHT: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """``refusal``: why a step is unsafe or does not work, empty where it is safe; ``scenario``: the one that
-    shows it; ``complete``: whether all states within the bounds were explored.
+    shows it; ``complete``: whether all states within the bounds were explored; ``violated``: the properties
+    that are.
     """
 
     refusal: str = ""
     scenario: Scenario | None = None
     complete: bool = True
+    violated: tuple[str, ...] = ()
 
 
 @dataclass
@@ -89,11 +104,15 @@ class Judge:
         """
         return _all(self._step, before, operation)
 
-    def risk(self, before: Situation, operation: Operation) -> Judged:
+    def risks(self, before: Situation, operation: Operation) -> tuple[Judged, ...]:
         """Whether ``operation`` violates a property if another leader is elected meanwhile, while the present
-        one has records that it alone has. An operator cannot exclude that, so that it refuses no step.
+        one has records that it alone has: without a crash and, if that is among the faults, with one as well.
+        An operator cannot exclude that, so that it refuses no step.
         """
-        return _all(self._risk, before, operation)
+        without = _all(partial(self._election, 0, ()), before, operation)
+        if "crash" not in self.faults:
+            return (without,)
+        return without, _all(partial(self._election, 1, without.violated), before, operation)
 
     def _step(self, leader: int, before: Situation, operation: Operation) -> Judged:
         judged = self._change(leader, before, operation)
@@ -104,30 +123,50 @@ class Judge:
         stays = self._leaves_a_leader(leader, before, operation)
         return stays if stays.refusal else replace(judged, complete=judged.complete and stays.complete)
 
-    def _risk(self, leader: int, before: Situation, operation: Operation) -> Judged:
-        data = self._change_data("election", leader, before, operation)
+    def _election(
+        self, crashes: int, ignored: tuple[str, ...], leader: int, before: Situation, operation: Operation
+    ) -> Judged:
+        """What an election during the step can do, but for the properties ``ignored``: all of it within small
+        bounds, and by random walks what is beyond the limits. A controller that is added has caught up.
+        """
+        name = "election-and-crash" if crashes else "election"
+        data = self._change_data(name, leader, before, operation)
+        data["replicas"].pop("fresh", None)
         followers = [id for id in before.running_voters if id != leader]
         followers += [operation.member.id] if operation.verb == "add" else []
         needed = majority(len(followers) + 1)
-        data["environment"] |= {"timers-at": {str(id): ["fetch"] for id in followers[:needed]}}
-        data["environment"] |= {"boundaries": False, "discovery": operation.verb == "add"}
+        data["environment"] |= {
+            "timers-at": {str(id): ["fetch"] for id in followers[:needed]},
+            "boundaries": crashes > 0,
+            "discovery": operation.verb == "add",
+            "append-size": 2,
+        }
         data["network"] |= {
-            "capacity": max(2, len(before.running_voters) - 1),
+            "capacity": max(2, len(followers)),
             "forgotten": "lost",
             "idle-answers": "left-out",
         }
-        data["budgets"] |= {"timers": needed, "appends": 2}
+        data["budgets"] |= {"timers": needed, "appends": 1, "crashes": crashes}
         data["bounds"] = {"max-epoch": 2}
         data["check"] |= {
+            "without": [*data["check"]["without"], *ignored],
             "goals": ["GoalVoterChangeReverted"],
             "ignore-fatal": [each.finding for each in KNOWN],
         }
-        result = self._explored(data, _LIMITS_OF_ELECTIONS)
-        if result.exploration.violations:
-            return Judged(_violated(result), _expecting(result))
-        possible = len(followers) >= needed
-        unreached = possible and bool(result.exploration.missing_goals)
-        return Judged(complete=result.limit is None and not unreached)
+        limits = _LIMITS_OF_ELECTIONS[len(followers) > 2]
+        result = self._explored(data, limits)
+        # A majority that lacks the change must elect a leader without the present one.
+        voters = [id for id in before.running_voters if id != leader]
+        possible = len(voters) >= majority(len(before.voters))
+        complete = result.limit is None and not (possible and result.exploration.missing_goals)
+        if not complete and not result.violated:
+            data["about"] = "A step of a plan, with an election. Too large for 'check': 'simulate' shows it."
+            data["environment"]["timers-at"] = {str(id): ["fetch"] for id in followers}
+            data["network"]["capacity"] = _MOST_IN_FLIGHT
+            result = self._explored(data, limits, _walks)
+        if result.violated:
+            return Judged(_violated(result), _expecting(result), complete, result.violated)
+        return Judged(complete=complete)
 
     def _change_data(self, name: str, leader: int, before: Situation, operation: Operation) -> dict[str, Any]:
         """The tables of a scenario in which ``leader`` is asked for a change."""
@@ -199,13 +238,28 @@ class Judge:
             "expect": {"verdict": "holds"},
         }
 
-    def _explored(self, data: dict[str, Any], limits: Limits | None = None) -> CheckResult:
+    def _explored(
+        self,
+        data: dict[str, Any],
+        limits: Limits | None = None,
+        explorer: Callable[..., Exploration] = explore,
+    ) -> CheckResult:
         scenario = from_data(data, data["name"])
         key = scenario.model_dump_json()
         if key not in self._known:
-            self._known[key] = check(scenario, threads=self.threads, limits=limits or _LIMITS)
+            self._known[key] = check(
+                scenario, threads=self.threads, limits=limits or _LIMITS, explorer=explorer
+            )
             self.states += self._known[key].exploration.distinct
         return self._known[key]
+
+
+def _walks(system: System, *, threads: int, limits: Limits, **_: object) -> Exploration:
+    """Random walks in the place of a search: the same ones each time."""
+    found = simulate(system, 0, WALKS, _STEPS_OF_A_WALK, threads=threads, limits=limits)
+    if found.limit == INTERRUPTED:
+        raise KeyboardInterrupt
+    return replace(found, violations=tuple(shrink(system, each).violation for each in found.violations))
 
 
 def numbers(situation: Situation) -> dict[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kraftcheck.evidence.planning.judging import numbers
+from kraftcheck.evidence.planning.judging import WALKS, numbers
 from kraftcheck.evidence.planning.search import Plan, Step
 from kraftcheck.evidence.planning.situation import Operation, Situation
 from kraftcheck.reference.voters import majority
@@ -78,11 +78,12 @@ def print_plan(
         if not step.complete:
             text = "not all states of this step were explored; nothing wrong was found in the others"
             entry(out, "open", text, "yellow", column=_COLUMN)
-        if step.risk.refusal:
-            text = f"if another leader is elected during this step: {step.risk.refusal}"
-            entry(out, "risk", text, "yellow", column=_COLUMN)
-        elif not step.risk.complete:
-            text = "elections during this step were not all explored"
+        for also, risk in zip(("", " and a process crashes"), step.risks, strict=False):
+            if risk.refusal:
+                text = f"if another leader is elected during this step{also}: {risk.refusal}"
+                entry(out, "risk", text, "yellow", column=_COLUMN)
+        if not all(each.complete for each in step.risks):
+            text = f"elections during this step were explored in part, with {WALKS} random walks in addition"
             entry(out, "", text, "yellow", column=_COLUMN)
     for each in dict.fromkeys((each.operation, each.why) for each in plan.refused):
         entry(out, "not", f"{each[0]}: {each[1]}", "yellow", column=_COLUMN)
@@ -97,16 +98,15 @@ def print_plan(
     say(
         out,
         f"Each addition and removal was explored with late and lost messages and {stated}{kept}. Refused is "
-        "what goes wrong without an election; what an election during the step can do, without a crash, is "
-        "named as its risk.",
+        "what goes wrong without an election; what an election during the step can do is named as its risk.",
         hang=2,
     )
     if plan.steps:
         say(
             out,
-            "Not explored: an election together with a crash, a disk that is lost during a step, and steps "
-            "that overlap; wait for each to be done. Starts and restarts are not explored, apart from the "
-            "election that follows. The logs of the voters that run are taken to be equally long.",
+            "Not explored: two faults in one step, a disk that is lost during a step, steps that overlap; "
+            "wait for each to be done. Starts and restarts are not explored, apart from the election that "
+            "follows. The logs of the voters that run are taken to be equally long.",
             hang=2,
         )
         _print_verdict(out, plan.steps)
@@ -120,8 +120,11 @@ def _print_verdict(out: Console, steps: Sequence[Step]) -> None:
         say(out, f"{text}; do {'it' if len(left) == 1 else 'them'} only if you accept that", "bold yellow")
         return
     count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
-    risks = sum(bool(step.risk.refusal) for step in steps)
-    text = f"a plan of {count}, explored whole but for elections meanwhile"
+    partly = [str(n) for n, step in enumerate(steps, 1) if not all(each.complete for each in step.risks)]
+    text = f"a plan of {count}, explored whole"
+    if partly:
+        text += f" but for elections during {'step' if len(partly) == 1 else 'steps'} {', '.join(partly)}"
+    risks = sum(any(each.refusal for each in step.risks) for step in steps)
     say(out, text + (f"; {risks} with a risk" if risks else ""), "bold yellow" if risks else "bold green")
 
 
@@ -168,8 +171,8 @@ def as_json(plan: Plan, preset: str, faults: tuple[str, ...]) -> dict[str, Any]:
                 "commands": commands(each.operation, each.before),
                 "fragile": list(each.fragile),
                 "complete": each.complete,
-                "risk": each.risk.refusal,
-                "elections_explored": each.risk.complete,
+                "risk": "; ".join(risk.refusal for risk in each.risks if risk.refusal),
+                "elections_explored": all(risk.complete for risk in each.risks),
             }
             for each in steps
         ],

@@ -31,7 +31,7 @@ class Step:
     """An operation of a plan, and the situations before and after it.
 
     ``fragile``: the voters whose loss then leaves no leader; ``complete``: whether all states of the step
-    were explored; ``risk``: what an election during the step can do.
+    were explored; ``risks``: what an election during the step can do, without a crash and with one.
     """
 
     operation: Operation
@@ -39,7 +39,7 @@ class Step:
     after: Situation
     fragile: tuple[int, ...]
     complete: bool
-    risk: Judged = Judged()
+    risks: tuple[Judged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def plan(start: Situation, goal: frozenset[int], judge: Judge, tell: Tell) -> Pl
         if here.reaches(goal):
             passed = [start, *(step.after for step in path)]
             tell("what an election during a step can do")
-            steps = tuple(replace(step, risk=judge.risk(step.before, step.operation)) for step in path)
+            steps = tuple(replace(step, risks=judge.risks(step.before, step.operation)) for step in path)
             return Plan(
                 steps, tolerates, alive, tuple(each for one in passed for each in refused.get(one, ()))
             )

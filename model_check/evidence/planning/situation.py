@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from kraftcheck.reference.types import INT32
 from kraftcheck.reference.voters import majority
 from kraftcheck.support.errors import InputError
 
 EXAMPLE: Final = "voters=1,2,3 observers=4 leader=1 down=3"
 _WORDS: Final = ("voters", "observers", "leader", "down", "lost")
 _IDS = re.compile(r"\d{1,10}(,\d{1,10})*", re.ASCII)
-_LARGEST_ID: Final = 2**31 - 1
 #: With more, a step has more states than can be explored.
 _MOST_VOTERS: Final = 5
 
@@ -81,8 +81,8 @@ def parse_ids(text: str, what: str) -> frozenset[int]:
     if not _IDS.fullmatch(text):
         raise InputError(f"{what}: expected ids such as 1,2,4, found '{text[:40]}'.")
     ids = frozenset(map(int, text.split(",")))
-    if max(ids) > _LARGEST_ID:
-        raise InputError(f"{what}: {max(ids)} is no id of a node; the largest is {_LARGEST_ID:,}.")
+    if max(ids) > INT32:
+        raise InputError(f"{what}: {max(ids)} is no id of a node; the largest is {INT32:,}.")
     return ids
 
 

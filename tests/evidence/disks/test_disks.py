@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +12,17 @@ from pathlib import Path
 import pytest
 
 from kraftcheck.cli.main import main
-from kraftcheck.evidence.disks.disk import EPOCHS, LOG_FOLDER, META_PROPERTIES, QUORUM_STATE, read_disk
+from kraftcheck.evidence.disks.disk import (
+    EPOCHS,
+    LOG_FOLDER,
+    META_PROPERTIES,
+    QUORUM_STATE,
+    find_disks,
+    read_disk,
+)
 from kraftcheck.evidence.disks.observations import Observation, observations
 from kraftcheck.evidence.disks.quorum import Quorum
+from kraftcheck.support.errors import InputError
 from tests.laboratory.disks.written import (
     BEGIN,
     DATA,
@@ -72,6 +82,12 @@ def write(name: str, content: str) -> Callable[[Path], None]:
         (folder / name).write_text(content)
 
     return change
+
+
+def voted(epoch: int, id: int, directory: str) -> Callable[[Path], None]:
+    """The quorum-state has this vote."""
+    state = {"leaderId": -1, "leaderEpoch": epoch, "votedId": id, "votedDirectoryId": directory}
+    return write(QUORUM_STATE, json.dumps(state | {"data_version": 1}))
 
 
 @dataclass(frozen=True)
@@ -264,6 +280,32 @@ CASES = {
     "a broker without quorum-state": case(
         (*THREE, Disk(101, state=None, snapshots={})), 5, "no-quorum-state"
     ),
+    "a vote for a directory that the leader of the epoch did not have": case(
+        THREE, 5, "!vote-other-directory", damage=voted(1, 1, directory(9))
+    ),
+    "a voter that has lost all": case(
+        change(n3=Disk(3, log=(), snapshots={}, state=None)), 5, "!no-quorum-state", "lagging"
+    ),
+    "logs of two clusters are not compared": case(
+        change(n3=Disk(3, log=(Batch(1, (Leader(3),)), DATA), state=(1, 3, 3), cluster="another")),
+        0,
+        "!cluster-ids",
+    ),
+    "an own vote for another directory": case(
+        THREE, 5, "!vote-other-directory", damage=voted(2, 3, directory(9))
+    ),
+    "two votes for one candidate with two directories": case(
+        change(n1=replace(THREE[0], state=(2, -1, 2))),
+        5,
+        "!vote-other-directory",
+        damage=voted(2, 2, directory(9)),
+    ),
+    "a vote for the directory of the leader": case(THREE, 5, damage=voted(1, 1, directory(1))),
+    "a vote for a disk that was replaced since": case(
+        tuple(replace(each, log=(BEGIN, ADDED_AGAIN), state=(1, 1, -1), directories=7) for each in THREE),
+        4,
+        damage=voted(2, 1, directory(1)),
+    ),
     "static voters": case(
         tuple(
             Disk(id, log=(Batch(1, (Leader(1),)), DATA), state=(1, 1, -1), snapshots={}, configured=(1, 2, 3))
@@ -367,6 +409,25 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert data["format"] == "kraftcheck-inspect" and data["committed"]["below"] == 5
     assert [each["kind"] for each in data["observations"]] == ["no-quorum-state"]
     assert data["nodes"][0]["batches"][1]["kinds"] == ["NO_OP_RECORD"]
+
+
+@pytest.mark.parametrize("closed", ["", "node-2", f"node-2/{LOG_FOLDER}"])
+def test_what_may_not_be_read_does_not_pass_for_missing(
+    closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of another user: what is in it is not to be seen, and the disk must not be left out."""
+    for each in THREE:
+        write_disk(tmp_path, each)
+    stat, folder = Path.stat, tmp_path / closed
+
+    def refuse(path: Path, **more: bool) -> os.stat_result:
+        if folder in path.parents:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **more)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\); check its permissions"):
+        [read_disk(each) for each in find_disks([tmp_path])]
 
 
 @pytest.mark.parametrize("name", ["nothing", "empty", "file"])

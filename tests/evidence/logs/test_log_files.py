@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -275,3 +277,14 @@ def test_a_line_may_have_been_lost_in_one_that_is_too_long(size: int) -> None:
     assert reader.findings.problems == []
     assert report.counts.overlong == 1
     assert report.counts.lines == len(LINES) - 1
+
+
+def test_a_folder_that_may_not_be_read_is_not_without_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(place: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", place)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
+        find_sources([tmp_path], LAYOUTS)

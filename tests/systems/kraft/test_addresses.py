@@ -19,13 +19,16 @@ from kraftcheck.reference.messages import (
     FetchRequest,
     FetchResponse,
     VoteRequest,
+    VoteResponse,
 )
 from kraftcheck.reference.protocol import Protocol
 from kraftcheck.reference.replica import (
     AddingVoter,
     Connection,
+    Election,
     Follower,
     Leader,
+    Prospective,
     QuorumState,
     Replica,
     Unattached,
@@ -154,6 +157,9 @@ def judged(before: Replica, event: Event, endpoints: tuple[Endpoint, ...], *, ne
 
 
 LOST = replace(follower(), role=Unattached(), quorum_state=QuorumState(1), connections=(Connection(2, True),))
+LOSING = Prospective(Election((1, 2), (2,)), NEW)
+PROSPECTIVE = replace(LOST, role=LOSING, quorum_state=QuorumState(1, 1), connections=(Connection(1, True),))
+REJECTED = ResponseReceived(1, VoteResponse(1, 1))
 NAMED = ResponseReceived(2, BeginQuorumEpochResponse(1, 1, NEW))
 UNNAMED = ResponseReceived(2, BeginQuorumEpochResponse(1, 1))
 ANNOUNCED = RequestReceived(1, BeginQuorumEpochRequest(1, 1, None, MORE))
@@ -166,6 +172,9 @@ ANNOUNCED = RequestReceived(1, BeginQuorumEpochRequest(1, 1, None, MORE))
         (LOST, NAMED, OLD, True, False),
         (LOST, UNNAMED, OLD, True, True),
         (LOST, UNNAMED, NEW, True, False),
+        # It loses the election, and follows the leader that it knew.
+        (PROSPECTIVE, REJECTED, NEW, True, True),
+        (PROSPECTIVE, REJECTED, OLD, True, False),
         (follower(), ANNOUNCED, MORE, True, True),
         (follower(), ANNOUNCED, NEW, False, False),
         (follower(), NAMED, OLD, False, True),
