@@ -28,6 +28,24 @@ def test_what_is_no_kafka_is_refused(
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--scenario", "three-voters-elects"], "did you mean 'three-voters-elect'"),
+        (["--protocol", "kafka-4.9"], "there is no preset 'kafka-4.9'"),
+        (["--traces", "none.json"], "none.json"),
+        (["-o", "nowhere/trace.json"], "-o"),
+        (["--record", "nowhere/session.jsonl.gz"], "--record"),
+    ],
+)
+def test_what_is_misspelt_is_reported_before_kafka_is_looked_at(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["drive", "--kafka", "nowhere", *options]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and "nowhere is no folder" not in error
+
+
 @pytest.mark.parametrize("options", [[], ["--kafka", ".", "--adapter", "true"]])
 def test_an_implementation_is_named_exactly_once(
     options: list[str], capsys: pytest.CaptureFixture[str]
