@@ -190,8 +190,8 @@ class AdapterHost:
         yield from self._clock.due()
         yield from self._awaited.values()
         if not isinstance(self._replica.role, Leader):
-            # A leader does not wake up for a connection (Kafka: KafkaRaftClient.pollLeader). Otherwise it would
-            # notice too early a check-quorum timer that had expired while it was the only voter.
+            # A leader does not wake up for a connection (Kafka: KafkaRaftClient.pollLeader); it would notice
+            # too early a check-quorum timer that had expired while it was the only voter.
             yield from self._backing_off.values()
 
     def waits(self, request: int) -> bool:
