@@ -50,7 +50,7 @@ FAILS = {
     "finding-second-leader-of-epoch": "Epoch 2 has had the leaders [2, 3]",
     "finding-single-voter-power-loss": "LEADER_CHANGE of epoch 2 at offset 0, where LEADER_CHANGE of epoch 1",
     "finding-restart-before-write-back": "is durable only at [1], no majority",
-    "finding-removal-before-flush": "is durable only at [], no majority",
+    "finding-removal-before-flush": "only at [], no majority",
     "finding-removed-voter-keeps-leader": "has restarted its check-quorum timer",
     "finding-refusal-of-old-leader": "as a duplicate, and the committed voters are",
     "finding-snapshot-with-a-skipped-set": "of replica 1 has not the committed voters",
