@@ -148,7 +148,7 @@ recorded: $(INSTALLED) ## recorded runs of production Kafka, from the folder tha
 
 kafka: $(INSTALLED) ## drive Apache Kafka, a release or a source tree: make kafka KAFKA=PATH [JARS=FOLDER]
 	@[ -n "$(KAFKA)" ] || { echo "make: say which Kafka: make kafka KAFKA=PATH [JARS=FOLDER]" >&2; exit 2; }
-	KRAFTCHECK_KAFKA="$(KAFKA)" KRAFTCHECK_KAFKA_JARS="$(JARS)" $(RUN) pytest -rs --numprocesses=0 tests/evidence/kafka
+	KRAFTCHECK_KAFKA="$(KAFKA)" KRAFTCHECK_KAFKA_JARS="$(JARS)" $(RUN) pytest -rs --numprocesses=0 tests/evidence/kafka tests/evidence/junit
 	$(KRAFTCHECK) drive --kafka "$(KAFKA)" $(if $(JARS),--jars "$(JARS)") --keep-going
 
 SESSIONS := tests/evidence/adapters/sessions

@@ -169,7 +169,7 @@ def test_broker_tables() -> None:
 
 def test_properties_per_kind_of_id() -> None:
     prefixes = Counter(property_id[0] for property_id in SHIPPED.properties)
-    assert prefixes == {"S": 44, "B": 20, "L": 19, "P": 19, "G": 31}
+    assert prefixes == {"S": 44, "B": 20, "L": 19, "P": 20, "G": 31}
 
 
 def test_a_property_by_its_name() -> None:

@@ -24,7 +24,7 @@ OF_BROKERS = tuple(n for n, each in CONFIGURATIONS.items() if each.root.startswi
 OF_REPLICAS = tuple(name for name in CONFIGURATIONS if name not in OF_BROKERS)
 #: Judged by the checker, and not by the modules: they have no fetches in purgatory, no endpoints, no legacy
 #: brokers, no timers that start, one record in each append, no time between a request to resign and the
-#: resignation, no disks of other releases, and no calls that name an epoch.
+#: resignation, no disks of other releases, no calls that name an epoch, and logs that cannot have gaps.
 WITHOUT_COUNTERPART = {
     "ResignedKeepsNobodyWaiting",
     "LeaderEndpointsAreKnown",
@@ -38,6 +38,7 @@ WITHOUT_COUNTERPART = {
     "ResignationIsHeeded",
     "StartsOnKnownDisk",
     "LateCallsAreRefused",
+    "LogHasNoGap",
 }
 #: The properties of voter changes that the modules judge.
 OF_CHANGES = {

@@ -12,9 +12,10 @@ from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch, Log, Value, log_of
 from kraftcheck.reference.replica import Leader
 from kraftcheck.reference.voters import ReplicaKey
+from kraftcheck.systems.kind import Run
 from kraftcheck.systems.kraft.build import build as build_system
 from kraftcheck.systems.kraft.explain import explain
-from kraftcheck.systems.kraft.explain_steps import SENTENCES
+from kraftcheck.systems.kraft.explain_steps import SENTENCES, explain_step
 from kraftcheck.systems.kraft.history import History
 from kraftcheck.systems.kraft.labels import Committed, Elected, Label, Truncated, Voted
 from kraftcheck.systems.kraft.node import Node
@@ -94,6 +95,13 @@ def test_logs() -> None:
     assert "Replicas 1 and 2 both hold the Value at offset 1 of epoch 2, and differ before it" in _explain(
         "LogMatching", state
     )
+
+
+def test_gap() -> None:
+    state = _state({1: log_of((ONE, Batch(3, 1, (Value(7), Value(8)))))})
+    before, after = (cast(Node, each.locals[0]) for each in (START, state))
+    found = explain_step("LogHasNoGap", 1, before, after, Run(False, (), (), (), (), 0))
+    assert [*found] == ["The log of replica 1 starts at offset 0, and has the offsets 0, 3 to 4."]
 
 
 def test_leader_completeness() -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from kraftcheck.evidence.adapters import files
@@ -31,7 +31,7 @@ from kraftcheck.support.files import (
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.streams import progress
 from kraftcheck.systems import scenario
-from kraftcheck.systems.kraft.scenario import of_replicas, shipped
+from kraftcheck.systems.kraft.scenario import KRaftScenario, of_replicas, shipped
 from kraftcheck.systems.kraft.switches import SWITCHES, add_protocol_options
 from kraftcheck.systems.switches import switches_of
 from kraftcheck.traces import json_form
@@ -122,6 +122,14 @@ def _hold(arguments: argparse.Namespace) -> Report:
 
 def _drive(arguments: argparse.Namespace) -> Report:
     """The report on an adapter."""
+    require_file_can_be_written(arguments.output, "-o")
+    require_file_can_be_written(arguments.record, "--record")
+    require_folder_can_be_written(arguments.save, "--save")
+    # What was misspelt is reported before Kafka is compiled.
+    if arguments.traces is None:
+        chosen = _scenarios(arguments)
+    else:
+        given = [sequence for path in arguments.traces for sequence in files.load(path)]
     with progress() as tell:
         arguments.protocol = protocol_of(arguments, tell)
     protocol = SWITCHES.read(arguments.protocol, arguments.settings)
@@ -130,15 +138,14 @@ def _drive(arguments: argparse.Namespace) -> Report:
             "--protocol: AlterQuorum and FindQuorum of KIP-595 were never released and have no form on the "
             "wire; drive with another protocol."
         )
-    require_file_can_be_written(arguments.output, "-o")
-    require_file_can_be_written(arguments.record, "--record")
-    require_folder_can_be_written(arguments.save, "--save")
     begin = time.monotonic()
     with progress() as tell, AdapterProcess(command_of(arguments, tell), timeout_of(arguments)) as process:
         recorder = Recorder(process, keeps=arguments.record is not None)
         session = Session(recorder, arguments.limit)
         report = Report(capabilities=session.capabilities, protocol=protocol)
-        sequences = _sequences(arguments, protocol, report, tell)
+        sequences = (
+            _sequences(arguments, chosen, protocol, report, tell) if arguments.traces is None else given
+        )
         if arguments.save is not None:
             _save(arguments.save, sequences)
         begin = time.monotonic()
@@ -151,16 +158,22 @@ def _drive(arguments: argparse.Namespace) -> Report:
     return report
 
 
+def _scenarios(arguments: argparse.Namespace) -> list[KRaftScenario]:
+    """The scenarios to generate from. Raises InputError."""
+    if arguments.scenario is None:
+        return list(shipped().values())
+    found = [scenario.find(word) for word in arguments.scenario]
+    return [of_replicas(each, "driving an implementation") for each in found]
+
+
 def _sequences(
-    arguments: argparse.Namespace, protocol: Protocol, report: Report, tell: Callable[[str], None]
+    arguments: argparse.Namespace,
+    chosen: Sequence[KRaftScenario],
+    protocol: Protocol,
+    report: Report,
+    tell: Callable[[str], None],
 ) -> list[DriveSequence]:
-    if arguments.traces is not None:
-        return [sequence for path in arguments.traces for sequence in files.load(path)]
-    if arguments.scenario is not None:
-        found = [scenario.find(word) for word in arguments.scenario]
-        chosen = [of_replicas(each, "driving an implementation") for each in found]
-    else:
-        chosen = list(shipped().values())
+    """The sequences that are made of ``chosen``, and of nothing else where they were named."""
     place = {each.name: f"{number} of {len(chosen)}" for number, each in enumerate(chosen, 1)}
     generated = generate(
         chosen,

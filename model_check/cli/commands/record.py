@@ -13,7 +13,7 @@ from kraftcheck.evidence.recorder.option import add_campaign, plan_of, read_prot
 from kraftcheck.evidence.recorder.performing import perform
 from kraftcheck.evidence.recorder.record_report import Summary, as_json, as_text, exit_status
 from kraftcheck.evidence.recorder.running import Recorder
-from kraftcheck.evidence.recorder.schedule import load
+from kraftcheck.evidence.recorder.schedule import Schedule, load
 from kraftcheck.evidence.recorder.workers import Local, Order
 from kraftcheck.evidence.recorder.writing import is_whole, write_files
 from kraftcheck.reference.protocol import Protocol
@@ -40,13 +40,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Record. Raises InputError where the adapter does not work."""
     implementation = implementation_of(arguments)
+    planned = None if arguments.schedule is None else load(arguments.schedule)
     protocol = read_protocol(arguments)
     with progress(quiet=arguments.json) as tell:
         command = implementation.command(tell)
         with Adapters(command, implementation.timeout, require_whole) as adapters:
             recorder = Recorder(adapters)
-            if arguments.schedule is not None:
-                summary = _one(arguments, protocol, recorder)
+            if planned is not None:
+                summary = _one(arguments, planned, protocol, recorder)
             else:
                 plan = plan_of(arguments, recorder.name)
                 order = Order(plan, protocol, arguments.shrink)
@@ -60,9 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_status(summary)
 
 
-def _one(arguments: argparse.Namespace, protocol: Protocol, recorder: Recorder) -> Summary:
-    """The recording of a schedule in a file."""
-    planned = load(arguments.schedule)
+def _one(arguments: argparse.Namespace, planned: Schedule, protocol: Protocol, recorder: Recorder) -> Summary:
+    """The recording of the schedule ``planned``, which is in a file."""
     name = f"run-{planned.profile}-{planned.seed}-{arguments.schedule.stem}"
     folder = arguments.output / name
     if is_whole(folder):

@@ -22,6 +22,9 @@ _CONTROL = {
     "KRAFT_VOTERS": ("appendVotersMessage", "VotersRecord"),
 }
 
+#: The listener of every client, as in java/quorum.java.
+_LISTENER = "CONTROLLER"
+
 
 def formatted(name: str, identity: Replica, known: dict[VoterSet, str]) -> Iterator[str]:
     """What the configuration and the formatting of a new disk give the replica ``name``. ``known``: the
@@ -39,6 +42,14 @@ def formatted(name: str, identity: Replica, known: dict[VoterSet, str]) -> Itera
         yield f"{name}.formatWith({known[voters]});"
     elif len(voters):
         yield f"{name}.staticVoters({', '.join(str(each) for each in voters.ids)});"
+
+
+def listener(name: str, identity: Replica) -> str:
+    """The statement that says where the next process of the replica ``name`` listens. Raises NotWritable."""
+    if [each.name for each in identity.endpoints] != [_LISTENER]:
+        raise NotWritable(f"replica {identity.id} has other listeners than {_LISTENER} alone")
+    (found,) = identity.endpoints
+    return f"{name}.listener = InetSocketAddress.createUnresolved({literal(found.host)}, {found.port});"
 
 
 def _separated(lines: list[str]) -> list[str]:

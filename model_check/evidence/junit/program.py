@@ -140,8 +140,16 @@ def _core(judge: Judge, release: str) -> str:
     for part in later(release)["parts"]:
         assert text.count(part["before"]) == 1, part["before"]
         text = text.replace(part["before"], part["after"])
-    observed = "".join(f"            {call}\n" for call in judge.observe)
-    text = text.replace("//# after a poll\n", observed)
+    if judge.observe:  # Also where the process exits in this round.
+        lines = [
+            "try {",
+            "    client.poll();",
+            "} finally {",
+            *(f"    {each}" for each in judge.observe),
+            "}",
+        ]
+        observed = "".join(f"            {line}\n" for line in lines)
+        text = text.replace("            client.poll();\n//# after a poll\n", observed)
     if "check_quorum" in judge.parts:
         field = "        private final Set<Integer> heardFrom = new TreeSet<>();\n"
         text = text.replace("//# fields of a replica\n", field)

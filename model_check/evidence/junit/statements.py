@@ -27,10 +27,12 @@ from kraftcheck.reference.events import (
     Resign,
     ResponseReceived,
     Shutdown,
+    Timer,
     UpgradeKRaftVersion,
 )
 from kraftcheck.reference.messages import ApiVersionsRequest, ApiVersionsResponse
-from kraftcheck.reference.voters import VoterSet
+from kraftcheck.reference.voters import Endpoint, VoterSet
+from kraftcheck.systems.kraft.text.style import usual_endpoints
 
 #: A jump of the clock that a test shows; shorter times pass with the events.
 _SHOWN_MS = 100
@@ -63,6 +65,7 @@ class _Process:
     number: int = 0
     now: int | None = None
     down: bool = True
+    endpoints: tuple[Endpoint, ...] = ()
 
 
 @dataclass(slots=True)
@@ -112,7 +115,7 @@ class _Writer:
         elif isinstance(question.event, Crash):
             yield from self._crash(position, each)
         else:
-            yield from self._event(each)
+            yield from self._event(position, each)
         process = self._processes[each.replica]
         process.now = question.now
         if question.outcome is not None:
@@ -131,7 +134,8 @@ class _Writer:
         if known is None or known.directory != directory:
             if known is not None:
                 yield self._line(each, f"replaceDisk({literal(uuid(directory))});", event=False)
-            setup = [*self._configured(each), *disks.formatted(name, question.identity, self._voters)]
+            setup = [*self._configured(each), *self._moved(each, known)]
+            setup += disks.formatted(name, question.identity, self._voters)
             setup += disks.contents(name, Disk(), question.disk)
             for text in setup:
                 yield Statement(each.step, (text,), each.replica, event=False)
@@ -139,7 +143,10 @@ class _Writer:
         else:
             yield from self._again(each, known)
         number = 0 if known is None else known.number + 1
-        self._processes[each.replica] = _Process(question.disk, directory, number, down=False)
+        endpoints = question.identity.endpoints
+        self._processes[each.replica] = _Process(
+            question.disk, directory, number, down=False, endpoints=endpoints
+        )
 
     def _configured(self, each: Happening) -> Iterator[str]:
         identity, name = each.question.identity, name_of(each.replica)
@@ -150,12 +157,20 @@ class _Writer:
         if identity.max_kraft_version != 1:
             yield f"{name}.maxKRaftVersion = {identity.max_kraft_version};"
 
+    def _moved(self, each: Happening, known: _Process | None) -> Iterator[str]:
+        """Where the process listens, if not where the one before it did, or as every replica does."""
+        identity = each.question.identity
+        before = usual_endpoints(identity.id) if known is None else known.endpoints
+        if identity.endpoints and identity.endpoints != before:
+            yield disks.listener(name_of(each.replica), identity)
+
     def _again(self, each: Happening, known: _Process) -> Iterator[Statement]:
         """The same disk, or what a crash leaves of it."""
         found = each.question.disk
         if not known.down:
             yield from self._killed(each, known, found)
         changed = list(disks.quorum_state(name_of(each.replica), known.disk, found))
+        changed += self._moved(each, known)
         yield from (Statement(each.step, (text,), each.replica, event=False) for text in changed)
         yield self._line(each, "start();")
 
@@ -182,12 +197,12 @@ class _Writer:
 
     # Events.
 
-    def _event(self, each: Happening) -> Iterator[Statement]:
+    def _event(self, position: int, each: Happening) -> Iterator[Statement]:
         event = each.question.event
         if isinstance(event, RequestReceived):
             yield from self._request(each, event)
         elif isinstance(event, ResponseReceived):
-            yield from self._response(each, event)
+            yield from self._response(position, each, event)
         else:
             text = _call(each.question)
             if text is not None:
@@ -210,7 +225,7 @@ class _Writer:
         yield Statement(each.step, tuple(lines), each.replica, event=False)
         yield self._line(each, f"receive({name});")
 
-    def _response(self, each: Happening, event: ResponseReceived) -> Iterator[Statement]:
+    def _response(self, position: int, each: Happening, event: ResponseReceived) -> Iterator[Statement]:
         if event.correlation in (None, STALE):
             return  # No request awaits it: the client would ignore it.
         asked = (each.replica, self._processes[each.replica].number, event.correlation)
@@ -219,18 +234,27 @@ class _Writer:
             raise NotWritable(
                 f"replica {each.replica} receives a response to a request of an earlier process"
             )
+        method = "handleResponse" if self._sends_by_timer(position) else "receiveResponse"
         answered = self._exchanges.of_response.get(id(each.data))
         if answered is not None and not isinstance(event.response, ApiVersionsResponse):
             other = self._exchanges.names[answered]
             more = "" if other == name else f", {other}.response"
-            yield self._line(each, f"receiveResponse({name}{more});")
+            yield self._line(each, f"{method}({name}{more});")
             return
         shown = encode_question(each.question, each.protocol)
         lines = composed(shown["api"], shown["data"] if each.data is None else each.data, is_request=False)
-        call = f"{name_of(each.replica)}.receiveResponse({name}, {lines[0]}"
+        call = f"{name_of(each.replica)}.{method}({name}, {lines[0]}"
         yield Statement(
             each.step, (call, *lines[1:-1], f"{lines[-1]});"), each.replica, _dies(each), event=True
         )
+
+    def _sends_by_timer(self, position: int) -> bool:
+        """Whether a timer sends a request in the round after the event at ``position``: in any round between
+        them the connection would be taken by the next fetch.
+        """
+        this, *later = self._noted[position:]
+        event = next((each.question.event for each in later if each.replica == this.replica), None)
+        return isinstance(event, Poll) and Timer.UPDATE_VOTER in event.expired
 
     def _looked_up(self, each: Happening, step: int) -> Iterator[Statement]:
         """The requests of this event that arrive or are answered later."""

@@ -13,7 +13,7 @@ from kraftcheck.reference.protocol import PRESETS
 from kraftcheck.support import streams
 from kraftcheck.support.arguments import seconds
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft.switches import DEFAULT
+from kraftcheck.systems.kraft.switches import DEFAULT, SWITCHES
 
 #: Seconds for an answer, and for one of a virtual machine, whose first takes long on a busy machine.
 TIMEOUT, KAFKA_TIMEOUT = 10.0, 60.0
@@ -88,6 +88,8 @@ def protocol_of(arguments: argparse.Namespace, tell: Callable[[str], None]) -> s
     named: str | None = arguments.protocol
     if arguments.kafka is None:
         return named or DEFAULT
+    if named is not None:
+        SWITCHES.read(named, ())  # Before Kafka is compiled.
     fits = build.preset(arguments.kafka, arguments.jars, tell)
     if named in PRESETS and PRESETS[named] != PRESETS[fits]:
         streams.say(

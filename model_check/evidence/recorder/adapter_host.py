@@ -41,7 +41,7 @@ from kraftcheck.reference.events import (
 from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.messages import FetchRequest
 from kraftcheck.reference.protocol import Protocol
-from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.replica import Leader, Replica
 from kraftcheck.support.errors import InputError
 
 #: What a release may lack: an event that nobody asks for there, and a state that no replica is in.
@@ -189,7 +189,10 @@ class AdapterHost:
         """The expiry of timers and requests, and the ends of back-offs."""
         yield from self._clock.due()
         yield from self._awaited.values()
-        yield from self._backing_off.values()
+        if not isinstance(self._replica.role, Leader):
+            # A leader does not wake up for a connection (Kafka: KafkaRaftClient.pollLeader); it would notice
+            # too early a check-quorum timer that had expired while it was the only voter.
+            yield from self._backing_off.values()
 
     def waits(self, request: int) -> bool:
         """Whether the Fetch with this message id has no answer yet."""

@@ -64,13 +64,12 @@ def read_protocol(arguments: argparse.Namespace) -> Protocol:
     """The protocol that recordings are compared with; ``arguments.protocol`` becomes its preset. Raises
     InputError, also where the other options cannot be followed.
     """
-    with progress() as tell:
-        arguments.protocol = protocol_of(arguments, tell)
-    protocol = SWITCHES.read(arguments.protocol, arguments.settings)
     if arguments.seconds < LEAST_SECONDS:
         raise InputError(f"--seconds: a run takes at least {LEAST_SECONDS} seconds, not {arguments.seconds}.")
     require_folder_can_be_written(arguments.output, "-o")
-    return protocol
+    with progress() as tell:
+        arguments.protocol = protocol_of(arguments, tell)
+    return SWITCHES.read(arguments.protocol, arguments.settings)
 
 
 def plan_of(arguments: argparse.Namespace, adapter: str) -> Plan:

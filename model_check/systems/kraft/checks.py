@@ -232,8 +232,10 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
     if isinstance(role, Leader) and (role.resign_requested or replica.shutting_down):
         yield "ResignationIsHeeded"
     epochs = [batch.epoch for batch in replica.log.batches]
-    if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch) or membership.has_gap(replica.log):
+    if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
         yield "LogEpochsMonotone"
+    if membership.has_gap(replica.log):
+        yield "LogHasNoGap"
     written = after.disk.quorum_state
     if written is None or written.epoch < replica.epoch:
         yield "EpochMonotone"

@@ -91,12 +91,15 @@ def _resigned(case: _Case) -> Iterator[str]:
 def _log_epochs(case: _Case) -> Iterator[str]:
     if case.after is not None:
         epochs = ", ".join(str(batch.epoch) for batch in case.after.log.batches)
-        if membership.has_gap(case.after.log):
-            begin = case.after.log.start_offset
-            offsets = ", ".join(str(batch.base_offset) for batch in case.after.log.batches)
-            yield f"The log of replica {case.id} starts at offset {begin}, and its batches at {offsets}."
-            return
         yield f"The log of replica {case.id}, at epoch {case.after.epoch}, holds records of epochs {epochs}."
+
+
+def _log_gap(case: _Case) -> Iterator[str]:
+    if case.after is not None:
+        log = case.after.log
+        ranges = [(batch.base_offset, batch.end_offset - 1) for batch in log.batches]
+        held = ", ".join(str(base) if base == last else f"{base} to {last}" for base, last in ranges)
+        yield f"The log of replica {case.id} starts at offset {log.start_offset}, and has the offsets {held}."
 
 
 def _vote_kept(case: _Case) -> Iterator[str]:
@@ -314,6 +317,7 @@ SENTENCES: Mapping[str, str | Callable[[_Case], Iterator[str]]] = {
     "ObserversStandNoElection": "Replica {after.id} is no voter, and becomes {case.roles[1]}.",
     "EpochMonotone": "The epoch of replica {id} goes back from {before.epoch} to {after.epoch}.",
     "LogEpochsMonotone": _log_epochs,
+    "LogHasNoGap": _log_gap,
     "VoteKeptWithinEpoch": _vote_kept,
     "HighWatermarkMonotone": (
         "The high watermark of replica {id} goes back from {before.high_watermark} to {after.high_watermark}."

@@ -140,7 +140,7 @@ def from_offset(prefix: Prefix, start: int) -> Prefix:
 
 
 def has_gap(log: Log) -> bool:
-    """Whether records are missing between the start of ``log`` and its end."""
+    """Whether records are missing between the start of ``log`` and its end, or are there twice."""
     ends = (log.start_offset, *(batch.end_offset for batch in log.batches))
     return any(batch.base_offset != end for batch, end in zip(log.batches, ends, strict=False))
 

@@ -27,6 +27,7 @@ from kraftcheck.reference.events import (
     UpgradeKRaftVersion,
 )
 from kraftcheck.reference.log import SnapshotId
+from kraftcheck.site.counterexamples import of_scenario
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems import scenario
 from kraftcheck.systems.kinds import kind_of
@@ -122,13 +123,38 @@ def test_only_what_a_test_calls_is_in_it() -> None:
 def test_a_property_of_states_is_observed_after_each_poll_and_judged_at_the_end() -> None:
     path = (2, 5, 3, 0, 1, 0, 0, 0, 4, 1, 2, 1, 1, 1, 3, 1, 1, 1, 1, 3, 1, 1, 1, 2)
     text = source(trace_of("finding-second-leader-of-epoch", path))
-    assert "client.poll();\n            observeLeader(this);" in text
+    # Also of a process that exits in that round.
+    assert re.search(r"try \{\s+client\.poll\(\);\s+\} finally \{\s+observeLeader\(this\);\s+\}", text)
     assert "assertOneLeaderPerEpoch();\n    }\n\n" in text
     assert "// SingleLeaderPerEpoch (S-1): In every epoch, at most one replica ever becomes Leader." in text
     assert text.count("VoterSet voters1 = voterSet(") == 1
     assert text.count(".formatWith(voters1);") == 3
     # Steps of the network alone are comments.
     assert re.search(r"// 2\. .* is lost\n\n        // 3\. ", text)
+
+
+@pytest.mark.slow
+def test_a_request_that_a_timer_sends_goes_before_the_next_fetch() -> None:
+    """No round of the loop lies between the response and the expiry."""
+    text = source(of_scenario(scenario.find("finding-auto-join-undoes-removal"))[0].trace)
+    response, pause = r"handleResponse\(fetch\d\);", r"time\.sleep\(\d+\);"
+    assert (
+        len(re.findall(rf"{response}\s+replica2\.{pause}\s+replica2\.expire\(\"updateVoter\"\);", text)) == 2
+    )
+
+
+@pytest.mark.slow
+def test_a_replica_listens_where_it_does_in_the_behaviour() -> None:
+    text = source(of_scenario(scenario.find("finding-append-counts-fetch-again"))[0].trace)
+    moved = 'replica4.listener = InetSocketAddress.createUnresolved("new-node-4", 9093);'
+    assert re.findall(r"replica\d\.listener = .*", text) == [moved]
+    assert text.index(moved) < text.index("replica4.start();")
+
+
+@pytest.mark.slow
+def test_a_log_without_voters_has_those_of_its_snapshot() -> None:
+    text = source(of_scenario(scenario.find("finding-forgets-committed-set"))[0].trace)
+    assert "votersIn(replica.log).or(() -> votersInSnapshot(replica.log))" in text
 
 
 @pytest.mark.parametrize(

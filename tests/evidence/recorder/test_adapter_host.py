@@ -45,8 +45,8 @@ STATE = {
 class Scripted:
     """Answers each step with the next effects; remembers what it was asked."""
 
-    def __init__(self, *effects: list[dict[str, Any]]) -> None:
-        self.effects, self.asked = list(effects), list[dict[str, Any]]()
+    def __init__(self, *effects: list[dict[str, Any]], state: dict[str, Any] = STATE) -> None:
+        self.effects, self.asked, self.state = list(effects), list[dict[str, Any]](), state
         self.refuses: str | None = None
 
     def exchange(self, asked: dict[str, Any], place: str) -> Answer:
@@ -54,7 +54,7 @@ class Scripted:
         self.asked.append(asked)
         if self.refuses is not None:
             return Answer((), {}, self.refuses)
-        return Answer(tuple(self.effects.pop(0)) if self.effects else (), STATE)
+        return Answer(tuple(self.effects.pop(0)) if self.effects else (), self.state)
 
 
 def started(session: Scripted, servers: Mapping[int, int] | None = None) -> AdapterHost:
@@ -133,6 +133,19 @@ def test_an_answer_may_start_a_back_off_which_ends_at_its_time() -> None:
     host.round(AT + BACKOFF)
     assert kinds_asked(session)[-2:] == ["backoffExpired", "poll"]
     assert not list(host.due()) or min(host.due()) > AT + BACKOFF
+
+
+def test_a_leader_does_not_wake_up_for_a_back_off() -> None:
+    """It looks at connections only in a poll that announces it, and notices nothing else before its time."""
+    leads = {**STATE, "state": "Leader", "leader": 1, "epochStart": 0, "progress": {}}
+    session = Scripted([], [fetches(2, 0)], state=leads)
+    host = started(session)
+    host.begin()
+    host.round(1)
+    answered(host, 2, 0, AT)
+    assert AT + BACKOFF not in host.due()
+    host.round(AT + BACKOFF)
+    assert kinds_asked(session)[-2:] == ["backoffExpired", "poll"]
 
 
 def test_a_late_answer_starts_the_back_off_as_if_nothing_had_timed_out() -> None:

@@ -1,4 +1,4 @@
-"""A log from which records are missing is noticed (S-9)."""
+"""A log from which records are missing is noticed (P-20)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def batches(*offsets: int) -> tuple[Batch, ...]:
         (log_of(batches(0, 2, 4)), False),
         (log_of(batches(0, 3)), True),
         (log_of(batches(2)), True),
+        (log_of(batches(0, 1)), True),
         (log_of(batches(2), 2, (Snapshot(SnapshotId(2, 1)),)), False),
         (log_of(batches(4), 2, (Snapshot(SnapshotId(2, 1)),)), True),
     ],
 )
-def test_records_that_are_missing_after_the_start_are_a_gap(log: Log, gap: bool) -> None:
+def test_records_that_are_missing_or_there_twice_are_noticed(log: Log, gap: bool) -> None:
     assert has_gap(log) == gap

@@ -103,6 +103,7 @@
         private MockLog log;
         private MockQuorumStateStore store;
 //# fields of a replica
+        private InetSocketAddress listener;
         private boolean canBecomeVoter = true;
         private boolean autoJoin = false;
         private short maxKRaftVersion = 1;
@@ -113,6 +114,7 @@
 
         Replica(int id, String directoryId) {
             this.id = id;
+            this.listener = address(id);
             replaceDisk(directoryId);
             lostDisks.clear();
             replicas.add(this);
@@ -176,8 +178,8 @@
                 @fetchMaxWaitMs@,
                 canBecomeVoter,
                 CLUSTER_ID,
-                List.of(address(id)),
-                Endpoints.fromInetSocketAddresses(Map.of(LISTENER, address(id))),
+                List.of(listener),
+                Endpoints.fromInetSocketAddresses(Map.of(LISTENER, listener)),
                 new SupportedVersionRange((short) 0, maxKRaftVersion),
                 new LogContext("[replica " + id + "] "),
                 new LargestRandom(),
@@ -317,6 +319,21 @@
 //? receiveResponse
         /** This response to a request of this replica arrives. */
         void receiveResponse(Exchange exchange, ApiMessage response) throws Exception {
+            handleResponse(exchange, response);
+            settle();
+        }
+
+//.
+//? handleResponse
+        /** A response arrives, and the round after it, in which a timer has expired, follows. */
+        void handleResponse(Exchange exchange) throws Exception {
+            handleResponse(exchange, exchange.response);
+        }
+
+//.
+//? handleResponse
+        /** One round of the poll loop, in which this response arrives. */
+        void handleResponse(Exchange exchange, ApiMessage response) throws Exception {
             if (response == null) {
                 abort("There is no response to " + exchange.request
                     + ": the steps of the trace are not taken any more");
@@ -324,7 +341,7 @@
             RaftRequest.Outbound request = exchange.request;
             request.completion.complete(
                 new RaftResponse.Inbound(request.correlationId(), response, request.destination()));
-            settle();
+            poll();
         }
 
 //.
