@@ -90,6 +90,8 @@ def _ready(view, row, code, walk, reserve):
     if code & 3 == DUPLICATE:
         ready = min(ready, _readiness(walk, NETWORK))
         cost += view.duplicate_cost
+    if cost == 0:
+        return ready
     left = (np.int64(row[view.components + 1]) | (np.int64(row[view.components + 2]) << 31)) - cost
     for budget in range(7):
         if (cost >> (8 * budget)) & 255:
@@ -112,14 +114,14 @@ def choose(view, rows, cand_row, cand_code, size, walks, reserves, step, taken, 
         while end < size and cand_row[end] == cand_row[first]:
             end += 1
         place = cand_row[first]
-        walk, reserve = walks[place], reserves[place]
+        row, walk, reserve = rows[place], walks[place], reserves[place]
         here = drawn(walk, STEPS + step)
         rivals = max(np.int64(1), np.int64(drawn(walk, RIVALS) & np.uint64(3)) * 2 - 2)
         best, least, other = np.int64(-1), np.int64(0), np.int64(-1)
         for draw in range(DRAWS):
             random = drawn(here, draw)
             each = first + _below(random, end - first)
-            ready = _ready(view, rows[place], cand_code[each], walk, reserve)
+            ready = _ready(view, row, cand_code[each], walk, reserve)
             if ready >= 0 or other < 0:
                 other = each
             if np.int64(random & np.uint64(255)) >= ready:
