@@ -309,7 +309,9 @@ class Blocks:
             worker.goals[number] = 0
 
     def violations(self, workers: Sequence[Worker]) -> dict[str, tuple[int, int]]:
-        """By property, the (row, step code) of the first violating transition of the last block."""
+        """By property, the (row, step code) of the first violating transition of the last block; the first
+        of all comes first, whichever numbers its step and its set of properties have.
+        """
         found: dict[str, tuple[int, int, int]] = {}
         for worker in workers:
             for number in np.flatnonzero(worker.firsts[:, 0] != NEVER).tolist():
@@ -317,7 +319,8 @@ class Blocks:
                 worker.firsts[number] = NEVER
                 for name in self.tables.name_sets[number]:
                     found[name] = min(found.get(name, (NEVER, 0, 0)), (row, order, code))
-        return {name: (row, code) for name, (row, _, code) in found.items()}
+        first = sorted(found.items(), key=lambda each: (each[1][:2], each[0]))
+        return {name: (row, code) for name, (row, _, code) in first}
 
     def absorb(self, workers: Sequence[Worker], rows: NDArray[np.int32], base: int) -> Future[Batch]:
         """The new states among the candidates, in order, which join the visited set.

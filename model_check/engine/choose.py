@@ -2,8 +2,8 @@
 
 Walks differ in character, so that together they reach what walks of one kind would hardly ever reach
 ("swarm testing": Groce et al., ISSTA 2012): a walk draws how readily each component moves and receives, each
-budget is spent, and messages are lost or copied; and how strongly it prefers steps that were rarely taken: of
-one, two or four that it draws it takes the rarest.
+budget is spent, and messages are lost or copied; how much of each budget it would rather leave unspent; and
+how strongly it prefers steps that were rarely taken: of one, two or four that it draws it takes the rarest.
 
 Random numbers are hashes of the seed, the walk, its step and the draw: a walk is the same whichever thread
 takes it, and however many there are.
@@ -19,12 +19,12 @@ import numpy as np
 from kraftcheck.engine.jit import compiled, inlined
 from kraftcheck.engine.view import COSTS, DUPLICATE, FLAGS, LOSE
 
-#: The number of candidates that are drawn for a step; the last one is taken in any case.
+#: The number of candidates that are drawn for a step; if the walk is ready for none, it takes the last one.
 DRAWS = 16
 #: Registers of the estimate of how many states are distinct: 2**SKETCH_BITS.
 SKETCH_BITS = 14
 #: The random numbers of a walk: what it draws once, then one for each step.
-RIVALS, NETWORK, HAS_LESS, INITIAL = range(4)
+RIVALS, NETWORK, RESERVES, INITIAL = range(4)
 BUDGETS, AMOUNTS, COMPONENTS, STEPS = 8, 16, 24, 1 << 16
 
 
@@ -58,10 +58,10 @@ def _readiness(walk, place):
 
 
 @compiled
-def begin(seed, first, walks, initial, components, rows, starts):
+def begin(seed, first, walks, reserves, initial, components, rows, starts):
     """Write to ``walks`` (uint64) the keys of the random numbers of the walks from number ``first`` on, to
-    ``rows`` the row of ``initial`` in which each begins, and to ``starts`` (uint32) its number. Half of the
-    walks have drawn smaller budgets.
+    ``reserves`` (int64), a byte for each, how much of the budgets they leave unspent, to ``rows`` the row of
+    ``initial`` in which each begins, and to ``starts`` (uint32) its number. Half of the walks leave nothing.
     """
     for i in range(walks.shape[0]):
         walks[i] = drawn(seed, first + i)
@@ -69,55 +69,62 @@ def begin(seed, first, walks, initial, components, rows, starts):
         starts[i] = start
         for j in range(rows.shape[1]):
             rows[i, j] = initial[start, j]
-        if drawn(walks[i], HAS_LESS) & np.uint64(1) == 1:
-            high = np.int64(initial[start, components + 2]) << 31
-            packed = np.int64(initial[start, components + 1]) | high
-            less = np.int64(0)
+        reserves[i] = 0
+        if drawn(walks[i], RESERVES) & np.uint64(1) == 1:
+            budgets = np.int64(rows[i, components + 1]) | (np.int64(rows[i, components + 2]) << 31)
             for budget in range(7):
-                amount = (packed >> (8 * budget)) & 255
-                less |= _below(drawn(walks[i], AMOUNTS + budget), amount + 1) << (8 * budget)
-            rows[i, components + 1] = less & 0x7FFFFFFF
-            rows[i, components + 2] = less >> 31
+                amount = (budgets >> (8 * budget)) & 255
+                reserves[i] |= _below(drawn(walks[i], AMOUNTS + budget), amount + 1) << (8 * budget)
 
 
 @inlined
-def _is_taken(view, code, walk, random):
-    """Whether a walk of this character takes the step that it has drawn."""
+def _ready(view, row, code, walk, reserve):
+    """How readily a walk of this character takes a step in ``row``, of 256 times that it draws it; -1: only
+    if it draws no other, since the step spends what the walk would leave unspent.
+    """
     if code & 3 == LOSE:
-        component = np.int64(view.destination[code >> 2])
-        ready = _readiness(walk, NETWORK)
-    else:
-        outcome = view.outcomes[code >> 2]
-        component = (outcome[FLAGS] >> 8) & 0xFFFF
-        ready = _readiness(walk, COMPONENTS + component)
-        if code & 3 == DUPLICATE:
-            ready = min(ready, _readiness(walk, NETWORK))
-        for budget in range(7):
-            if (outcome[COSTS] >> (8 * budget)) & 255:
-                ready = min(ready, _readiness(walk, BUDGETS + budget))
-    return np.int64(random & np.uint64(255)) < ready
+        return _readiness(walk, NETWORK)
+    outcome = view.outcomes[code >> 2]
+    ready = _readiness(walk, COMPONENTS + ((outcome[FLAGS] >> 8) & 0xFFFF))
+    cost = outcome[COSTS]
+    if code & 3 == DUPLICATE:
+        ready = min(ready, _readiness(walk, NETWORK))
+        cost += view.duplicate_cost
+    if cost == 0:
+        return ready
+    left = (np.int64(row[view.components + 1]) | (np.int64(row[view.components + 2]) << 31)) - cost
+    for budget in range(7):
+        if (cost >> (8 * budget)) & 255:
+            if (left >> (8 * budget)) & 255 < (reserve >> (8 * budget)) & 255:
+                return np.int64(-1)
+            ready = min(ready, _readiness(walk, BUDGETS + budget))
+    return ready
 
 
 @compiled
-def choose(view, cand_row, cand_code, size, walks, step, taken, new):
-    """Mark one of the first ``size`` candidates of each row in ``new`` (uint8).
+def choose(view, rows, cand_row, cand_code, size, walks, reserves, step, taken, new):
+    """Mark one of the first ``size`` candidates of each of ``rows`` in ``new`` (uint8).
 
-    ``walks``: uint64, by row the key of its random numbers; ``taken``: int64, how often each outcome has been
-    taken, perhaps of fewer outcomes than there are.
+    ``walks``, ``reserves``: by row, as :func:`begin` writes them; ``taken``: int64, how often each outcome
+    has been taken, perhaps of fewer outcomes than there are.
     """
     first = 0
     while first < size:
         end = first + 1
         while end < size and cand_row[end] == cand_row[first]:
             end += 1
-        walk = walks[cand_row[first]]
+        place = cand_row[first]
+        row, walk, reserve = rows[place], walks[place], reserves[place]
         here = drawn(walk, STEPS + step)
         rivals = max(np.int64(1), np.int64(drawn(walk, RIVALS) & np.uint64(3)) * 2 - 2)
-        best, least = np.int64(-1), np.int64(0)
+        best, least, other = np.int64(-1), np.int64(0), np.int64(-1)
         for draw in range(DRAWS):
             random = drawn(here, draw)
             each = first + _below(random, end - first)
-            if not _is_taken(view, cand_code[each], walk, random) and (best >= 0 or draw < DRAWS - 1):
+            ready = _ready(view, row, cand_code[each], walk, reserve)
+            if ready >= 0 or other < 0:
+                other = each
+            if np.int64(random & np.uint64(255)) >= ready:
                 continue
             number = np.int64(cand_code[each]) >> 2
             count = np.int64(0)
@@ -130,7 +137,7 @@ def choose(view, cand_row, cand_code, size, walks, step, taken, new):
             rivals -= 1
             if rivals == 0:
                 break
-        new[best] = 1
+        new[best if best >= 0 else other] = 1
         first = end
 
 
@@ -142,7 +149,7 @@ def sketch(fps, registers):
     for fp in fps:
         # A fingerprint is a sum of hashes: its own top bits are as random as these.
         where = fp >> np.uint64(64 - SKETCH_BITS)
-        rest = (fp << np.uint64(SKETCH_BITS)) | np.uint64(1)
+        rest = (fp << np.uint64(SKETCH_BITS)) | np.uint64(1 << (SKETCH_BITS - 1))
         zeros = 1
         while rest < np.uint64(1) << np.uint64(63):
             rest <<= np.uint64(1)

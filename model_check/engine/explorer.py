@@ -147,7 +147,7 @@ class Search:
                 if absorbing is not None:
                     self._take(absorbing.result(), following, size)
                 found = self.blocks.violations(workers)
-                for name, (row, code) in sorted(found.items(), key=lambda item: item[1]):
+                for name, (row, code) in found.items():
                     self.violate(name, level, base + row, [code])
                 if self.on_candidates is not None:
                     self.on_candidates(base, workers)

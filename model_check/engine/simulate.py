@@ -41,8 +41,8 @@ from kraftcheck.engine.watch import INTERRUPTED, PROGRESS_SECONDS, resident_byte
 from kraftcheck.support.collector import without_collector
 
 #: So many walks are taken at first, so that the next ones know which steps are rare; then twice as many each
-#: time, up to the most.
-FIRST_WALKS, MOST_WALKS = 64, 1 << 14
+#: time, up to the most, and not more than keep so many links to the steps before.
+FIRST_WALKS, MOST_WALKS, MOST_LINKS = 64, 1 << 14, 1 << 25
 
 #: Of walks that are taken together, by step: the number of each in the step before, and the code of its
 #: step; in the beginning the number of its initial state.
@@ -79,11 +79,12 @@ class _Walks:
 
     def run(self, walks: int) -> str:
         """Take ``walks`` walks; the limit that ended them."""
-        size = FIRST_WALKS
+        most = max(1, min(MOST_WALKS, MOST_LINKS // self.depth))
+        size = min(FIRST_WALKS, most)
         try:
             while self.walks < walks and (self.keep_going or not self.violations):
                 self._take(min(size, walks - self.walks))
-                size = min(2 * size, MOST_WALKS)
+                size = min(2 * size, most)
         except _Stopped as stopped:
             return str(stopped)
         except KeyboardInterrupt:
@@ -92,20 +93,22 @@ class _Walks:
 
     def _take(self, count: int) -> None:
         """Take the next ``count`` walks, a step of each at a time."""
-        keys = np.empty(count, np.uint64)
+        keys, reserves = np.empty(count, np.uint64), np.empty(count, np.int64)
         rows = np.empty((count, self.initial.shape[1]), np.int32)
         starts = np.empty(count, np.uint32)
-        begin(self.seed, self.walks, keys, self.initial, self.system.components, rows, starts)
+        begin(self.seed, self.walks, keys, reserves, self.initial, self.system.components, rows, starts)
         fps = self.tables.fingerprints(rows)
         links = [(starts, np.zeros(count, np.uint32))]
         self._arrive(rows, fps, links)
         while len(rows) and len(links) <= self.depth and (self.keep_going or not self.violations):
             workers = self.blocks.finish(self.blocks.begin(rows, fps))
             found = self.blocks.violations(workers)
-            for name, (row, code) in sorted(found.items(), key=lambda each: each[1]):
+            for name, (row, code) in found.items():
                 self._report(name, links, row, [code])
-            batch = self.blocks.chosen(workers, rows, partial(self._choose, keys, len(links)))
-            rows, fps, keys = batch.rows, batch.fps, keys[batch.parents]
+            choosing = partial(self._choose, rows, keys, reserves, len(links))
+            batch = self.blocks.chosen(workers, rows, choosing)
+            rows, fps = batch.rows, batch.fps
+            keys, reserves = keys[batch.parents], reserves[batch.parents]
             links.append((batch.parents, batch.codes))
             self.steps += len(rows)
             self._arrive(rows, fps, links)
@@ -114,9 +117,16 @@ class _Walks:
         if self.keep_going or not self.violations:
             self.walks += count
 
-    def _choose(self, keys: NDArray[np.uint64], step: int, worker: Worker) -> None:
-        rows, codes, new = worker.rows, worker.codes, worker.new
-        choose(self.tables.view(), rows, codes, worker.candidates, keys, step, self.taken, new)
+    def _choose(
+        self,
+        rows: NDArray[np.int32],
+        keys: NDArray[np.uint64],
+        reserves: NDArray[np.int64],
+        step: int,
+        worker: Worker,
+    ) -> None:
+        places, codes, size = worker.rows, worker.codes, worker.candidates
+        choose(self.tables.view(), rows, places, codes, size, keys, reserves, step, self.taken, worker.new)
 
     def _arrive(self, rows: NDArray[np.int32], fps: NDArray[np.uint64], links: _Links) -> None:
         """Walks have arrived in ``rows``; those that break an invariant end there."""
@@ -165,12 +175,38 @@ class _Walks:
 
 def estimate(registers: NDArray[np.uint8]) -> int:
     """How many fingerprints that were noted in ``registers`` are distinct, to about 1 % (Flajolet, Fusy,
-    Gandouet and Meunier, "HyperLogLog", 2007).
+    Gandouet and Meunier, "HyperLogLog", 2007; without their bias, by Ertl, "New cardinality estimation
+    algorithms for HyperLogLog sketches", 2017, section 4).
     """
-    size = len(registers)
-    empty = int(np.count_nonzero(registers == 0))
-    found = 0.7213 / (1 + 1.079 / size) * size**2 / float(np.sum(2.0 ** -registers.astype(np.float64)))
-    return round(size * math.log(size / empty) if empty and found <= 2.5 * size else found)
+    size, longest = len(registers), 64 - SKETCH_BITS
+    counts = np.bincount(registers, minlength=longest + 2).tolist()
+    if counts[0] == size:
+        return 0
+    total = size * _tau(1 - counts[longest + 1] / size)
+    for zeros in range(longest, 0, -1):
+        total = (total + counts[zeros]) / 2
+    return round(size**2 / (2 * math.log(2) * (total + size * _sigma(counts[0] / size))))
+
+
+def _sigma(empty: float) -> float:
+    """Ertl's correction for the registers in which nothing is noted, as a part of all."""
+    found, power, before = empty, 1.0, -1.0
+    while found != before:
+        empty, before = empty * empty, found
+        found, power = found + empty * power, 2 * power
+    return found
+
+
+def _tau(rest: float) -> float:
+    """Ertl's correction for those that are full; ``rest`` is the part of all others."""
+    if rest in (0.0, 1.0):
+        return 0.0
+    found, power, before = 1 - rest, 1.0, -1.0
+    while found != before:
+        rest, before = math.sqrt(rest), found
+        power /= 2
+        found -= (1 - rest) ** 2 * power
+    return found / 3
 
 
 def simulate(
@@ -188,13 +224,13 @@ def simulate(
     """Take up to ``walks`` random walks of at most ``depth`` steps.
 
     The same ``seed`` takes the same walks, for any number of ``threads``. In the result ``distinct`` is an
-    estimate of the number of distinct states visited (those that differ in what is left of budgets included,
-    also of smaller ones that a walk has drawn), ``generated`` counts the steps taken, ``depth`` is the length
-    of the longest walk, ``deadlocks`` counts walks that ended in a state without steps, and ``limit`` is
-    ``"walks"``, ``"max_seconds"``, ``"max_memory"`` or ``"interrupted"``. The first step of the walks that
-    violates a property ends them; with ``keep_going`` they pass it by, and a shortest violating walk is kept
-    for each property. Of ``limits`` those on seconds and memory hold. ``progress`` is called about once
-    a second. ``tables``: those of an exploration of the same system.
+    estimate of the number of distinct states visited, ``generated`` counts the steps taken, ``depth`` is the
+    length of the longest walk, ``deadlocks`` counts walks that ended in a state without steps, ``walks``
+    those that ended, and ``limit`` is ``"walks"``, ``"max_seconds"``, ``"max_memory"`` or
+    ``"interrupted"``. The first step of the walks that violates a property ends them; with ``keep_going``
+    they pass it by, and a shortest violating walk is kept for each property. Of ``limits`` those on seconds
+    and memory hold. ``progress`` is called about once a second. ``tables``: those of an exploration of the
+    same system.
 
     Raises ``ValueError`` for a system that contradicts itself (see :func:`initial_states`).
     """

@@ -76,7 +76,7 @@ class View(NamedTuple):
 
 
 @inlined
-def keyed(kind, a, b):
+def keyed(kind: Any, a: Any, b: Any) -> Any:
     """The key of the memo for ``a`` and ``b``."""
     return (kind << 60) | (np.int64(a) << 30) | np.int64(b)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from kraftcheck.checking.coverage.executed import recording
@@ -13,8 +14,10 @@ from kraftcheck.checking.coverage.index import CHECKS, SCENARIO, VECTORS, Execut
 from kraftcheck.checking.run import check
 from kraftcheck.engine.prepared import prepare
 from kraftcheck.support.arguments import cores
+from kraftcheck.support.exit_codes import EXIT_BAD_INPUT, EXIT_EXPECTED
 from kraftcheck.support.parallel import processes
 from kraftcheck.support.places import folder_of, root
+from kraftcheck.support.streams import say
 from kraftcheck.systems.coverage import RULE
 from kraftcheck.systems.scenario import Scenario, shipped
 from kraftcheck.vectors import files
@@ -69,5 +72,14 @@ def _vectors() -> Iterator[tuple[str, Executed]]:
         yield f"{VECTORS} {entry['file']}", Executed(frozenset(ran.names), frozenset(entry["rules"]), seconds)
 
 
+def main(arguments: Sequence[str]) -> int:
+    """Record all; the exit status. It refuses ``arguments``: there are none."""
+    if arguments:
+        say(f"kraftcheck.impact.record: expected no arguments, not {shlex.join(arguments)}: it records all.")
+        return EXIT_BAD_INPUT
+    record(cores(), say)
+    return EXIT_EXPECTED
+
+
 if __name__ == "__main__":
-    record(cores(), lambda line: print(line, file=sys.stderr, flush=True))
+    sys.exit(main(sys.argv[1:]))

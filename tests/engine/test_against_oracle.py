@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from unittest import mock
 
 import pytest
@@ -12,7 +14,7 @@ from kraftcheck.engine import block, frontier
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
-from kraftcheck.engine.system import Exploration, GlobalState, Limits, System, Verdict
+from kraftcheck.engine.system import Exploration, GlobalState, Limits, Outcome, System, Verdict
 from kraftcheck.engine.tables import Tables
 from tests.engine.random_systems import RandomSystem, random_system, systems
 from tests.engine.replayed import confirms, facts
@@ -147,3 +149,40 @@ def test_engine_and_oracle_agree_at_length(system: RandomSystem, keep_going: boo
     assert set(states) == expected_states
     if not keep_going:
         assert_reduced_as_oracle(system)
+
+
+def with_large_budgets(seed: int) -> RandomSystem:
+    """A random system with seven budgets of up to 255, a price for duplicates, and steps that cost many units
+    of several budgets.
+    """
+    rng, system = Random(seed), random_system(seed)
+    budgets = tuple(rng.choice([0, 1, 127, 128, 254, 255]) for _ in range(7))
+
+    def dear(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+        return tuple(replace(each, costs=costs()) for each in outcomes)
+
+    def costs() -> tuple[int, ...]:
+        several = rng.sample(range(7), rng.choice([0, 1, 1, 3]))
+        return tuple(each for each in several for _ in range(rng.choice([86, 128, max(1, budgets[each])])))
+
+    return replace(
+        system,
+        budgets=budgets,
+        budget_names=tuple("abcdefg"),
+        delivers={key: dear(outcomes) for key, outcomes in system.delivers.items()},
+        acts={key: dear(outcomes) for key, outcomes in system.acts.items()},
+        initial=tuple(replace(state, budgets=budgets) for state in system.initial),
+        network=replace(system.network, duplicates=True, duplicate_budget=rng.randrange(7)),
+    )
+
+
+@pytest.mark.slow
+@MANY
+@given(st.integers(0, 2**32 - 1).map(with_large_budgets))
+def test_engine_and_oracle_agree_on_large_budgets(system: RandomSystem) -> None:
+    limits = Limits(max_states=2_000)
+    expected, expected_states = explore_naively(system, limits, keep_going=True)
+    if expected.limit is None:
+        result, states = reachable(system, 1, keep_going=True)
+        assert counts(result) == counts(expected)
+        assert set(states) == expected_states

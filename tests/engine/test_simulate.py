@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -10,11 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import block
-from kraftcheck.engine.choose import SKETCH_BITS, sketch
+from kraftcheck.engine import simulate as module
+from kraftcheck.engine.choose import SKETCH_BITS, begin, sketch
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.simulate import estimate, simulate
-from kraftcheck.engine.system import Limits, Verdict
+from kraftcheck.engine.system import (
+    Exploration,
+    GlobalState,
+    Limits,
+    Outcome,
+    Plain,
+    System,
+    Verdict,
+)
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import ACT
 from tests.engine.handmade import BadMutex, LossyPing
 from tests.engine.random_systems import RandomSystem, random_system, systems
 from tests.engine.replayed import confirms, facts
@@ -111,3 +123,110 @@ def test_the_estimate_of_distinct_states_is_close(distinct: int) -> None:
     for _ in range(2):
         sketch(fps, registers)
         assert abs(estimate(registers) - distinct) <= 0.03 * distinct
+
+
+def test_the_estimate_of_distinct_states_has_no_bias() -> None:
+    errors, distinct = [], 41_500
+    for seed in range(20):
+        registers = np.zeros(1 << SKETCH_BITS, np.uint8)
+        sketch(np.random.default_rng(seed).integers(0, 1 << 64, distinct, np.uint64), registers)
+        errors.append(estimate(registers) / distinct - 1)
+    assert abs(np.mean(errors)) < 0.006
+
+
+class Spender(Plain):
+    """Spends its two units, then goes on without: three states."""
+
+    budgets, budget_names = (2,), ("units",)
+
+    def actions(self, component: int, local: Any) -> list[Outcome]:
+        return [Outcome("spend", local + 1, costs=(0,)) if local < 2 else Outcome("stay", local)]
+
+
+def test_all_walks_have_the_budgets_of_the_system() -> None:
+    found = simulate(Spender(), walks=200, depth=5)
+    assert (found.distinct, found.deadlocks, found.generated) == (3, 0, 1000)
+
+
+def visited(system: System, walks: int, depth: int) -> tuple[set[GlobalState], Exploration]:
+    """The states in which walks arrive."""
+    tables, rows = Tables(system), []
+
+    def noted(self: Any, arrived: Any, fps: Any, links: Any) -> None:
+        rows.extend(arrived.copy())
+        usual(self, arrived, fps, links)
+
+    usual = module._Walks._arrive
+    with mock.patch.object(module._Walks, "_arrive", noted):
+        found = simulate(system, 1, walks, depth, keep_going=True, tables=tables)
+    return {tables.decode(row) for row in rows}, found
+
+
+@pytest.mark.slow
+@examples(40)
+@given(systems())
+def test_walks_arrive_in_reachable_states_only(system: RandomSystem) -> None:
+    whole, states = explore_naively(system, Limits(max_states=3_000), keep_going=True)
+    if whole.limit is None:
+        arrived, found = visited(system, 300, 30)
+        assert arrived <= states
+        assert abs(found.distinct - len(arrived)) <= 1 + 0.03 * len(arrived)
+        assert whole.deadlocks or not found.deadlocks
+
+
+@pytest.mark.slow
+def test_enough_walks_arrive_in_all_states_of_a_small_system() -> None:
+    complete = 0
+    for seed in range(40):
+        whole, states = explore_naively(random_system(seed), Limits(max_states=60), keep_going=True)
+        if whole.limit is None and whole.distinct > 20:
+            assert visited(random_system(seed), 10_000, 60)[0] == states
+            complete += 1
+    assert complete >= 5
+
+
+def test_walks_leave_some_of_their_budgets_unspent() -> None:
+    system = Plain()
+    amounts = system.budgets = (0, 255, 1, 0, 7, 255, 255)
+    initial = np.stack([Tables(system).encode(state) for state in system.initial_states()])
+    walks, rows = np.empty(4_000, np.uint64), np.empty((4_000, initial.shape[1]), np.int32)
+    reserves = np.empty(4_000, np.int64)
+    begin(np.uint64(1), 0, walks, reserves, initial, 1, rows, np.empty(4_000, np.uint32))
+    assert (rows == initial[0]).all()
+    assert 0.45 < np.mean(reserves == 0) < 0.55
+    for budget, amount in enumerate(amounts):
+        drawn = reserves >> 8 * budget & 255
+        assert {0, amount} <= set(drawn.tolist()) <= set(range(amount + 1))
+
+
+class TwoAtOnce(Plain):
+    """Two components, each of which violates a property with its first step."""
+
+    components = 2
+    properties = ("zero", "one")
+
+    def actions(self, component: int, local: Any) -> list[Outcome]:
+        return [Outcome("violate", 1, violations=(self.properties[component],))]
+
+
+@pytest.mark.parametrize("search", [simulate, explore])
+def test_the_first_violation_does_not_depend_on_what_tables_hold(search: Any) -> None:
+    tables = Tables(TwoAtOnce())
+    tables.resolve(ACT << 60 | tables.intern_local(1, 0) << 30)
+    tables.settle()
+    for found in (search(TwoAtOnce()), search(TwoAtOnce(), tables=tables)):
+        assert [each.property for each in found.violations] == ["zero", "one"]
+
+
+@pytest.mark.parametrize(("most", "groups"), [(1 << 25, [64, 36]), (200, [20] * 5), (1, [1] * 100)])
+def test_long_walks_are_taken_fewer_at_a_time(most: int, groups: list[int]) -> None:
+    taken = []
+    usual = module._Walks._take
+
+    def noted(self: Any, count: int) -> None:
+        taken.append(count)
+        usual(self, count)
+
+    with mock.patch.object(module, "MOST_LINKS", most), mock.patch.object(module._Walks, "_take", noted):
+        assert simulate(LossyPing(), walks=100, depth=10).walks == 100
+    assert taken == groups

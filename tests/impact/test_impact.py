@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from kraftcheck.checking.mutation.campaign import Status
 from kraftcheck.checking.mutation.catalogue import Mutant
 from kraftcheck.cli.main import main
 from kraftcheck.impact import concern, own_edit, targets
+from kraftcheck.impact import record as recorded
 from kraftcheck.impact.concern import Nearness
 from kraftcheck.impact.diff import parse
 from kraftcheck.impact.run import run
@@ -391,3 +393,12 @@ def test_the_others_are_run(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert main(["mutate"]) == 3
     out = capsys.readouterr().out
     assert "2 mutants: 1 killed, 1 skipped" in out and "occurs 0 times" in out
+
+
+def test_the_recording_of_all_refuses_arguments(capfd: pytest.CaptureFixture[str]) -> None:
+    with mock.patch.object(recorded, "record") as recording:
+        assert recorded.main(["--out", "a file"]) == 2
+    assert not recording.called
+    assert capfd.readouterr().err == (
+        "kraftcheck.impact.record: expected no arguments, not --out 'a file': it records all.\n"
+    )
