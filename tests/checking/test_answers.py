@@ -89,6 +89,7 @@ def test_all_can_be_searched_again(tmp_path: Path) -> None:
     assert again.exploration.calls == 0 and timeless(again) == timeless(first)
 
 
+@pytest.mark.slow
 def test_other_expectations_have_the_same_answers(tmp_path: Path) -> None:
     scenario = find(SMALL)
     checked(scenario, tmp_path)
@@ -100,6 +101,7 @@ def test_other_expectations_have_the_same_answers(tmp_path: Path) -> None:
     assert checked(bounded, tmp_path).exploration.calls > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"kraftcheck", None])
 def test_a_damaged_file_counts_as_none(damage: bytes | None, tmp_path: Path) -> None:
     scenario = find(SMALL)

@@ -233,6 +233,7 @@ def test_an_end_against_brute_force(drawn: Drawn, fairness: list[Fairness]) -> N
         assert any(step.component == 0 for step in lasso.cycle)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.data())
 def test_components_by_arrays_are_those_of_networkx(data: st.DataObject) -> None:

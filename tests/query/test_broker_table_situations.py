@@ -50,6 +50,7 @@ def test_every_value_occurs_whatever_asks_for_isrs(protocol: BrokerProtocol) -> 
         assert missing == set()
 
 
+@pytest.mark.slow
 def test_a_heartbeat_of_every_process_is_answered_and_of_no_other() -> None:
     """Which requests come with which registration, offset and epoch does not depend on the controller."""
     columns = ("request", "has read its registration")

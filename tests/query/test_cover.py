@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from kraftcheck.query.cover import Cell, cover
 COLUMNS = [["a", "b", "c"], ["x", "y"], ["0", "1", "2"]]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(list(itertools.product(*COLUMNS))), st.integers(0, 2)))
 def test_rows_say_exactly_what_the_combinations_say(decisions: dict[Cell, int]) -> None:
     rows = cover(COLUMNS, decisions)

@@ -29,6 +29,7 @@ EACH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "name", "protocol"),
     [

@@ -28,6 +28,7 @@ def named_in(folder: Path) -> set[str]:
     return {text for text in strings if re.fullmatch(r"(K?[A-Z][a-z]+){2}\w*", text)} - OTHERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "names"), [("kraft", OF_REPLICAS), ("brokers", OF_BROKERS)])
 def test_every_property_is_judged_and_only_properties_are(folder: str, names: PropertyNames) -> None:
     judged = {*names.judged("always", "voter-changes", "descriptions", "timers", "on-request"), *names.goals}

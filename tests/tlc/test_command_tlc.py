@@ -61,6 +61,7 @@ def test_equal_counts_are_the_same(fake: Path, capsys: pytest.CaptureFixture[str
     assert (found["status"], found["differences"], found["states"]) == ("same", [], None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "difference"),
     [
@@ -107,6 +108,7 @@ def test_a_damaged_dump_is_refused(dump: str, fake: Path, capsys: pytest.Capture
     assert capsys.readouterr().err.count("\n") == (1 if dump else 0)
 
 
+@pytest.mark.slow
 def test_no_dump_is_refused(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tlc_says(fake, FOUND)
     assert main(["tlc", "single-voter"]) == 2

@@ -43,6 +43,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_the_answers_of_all_small_scenarios_and_mutants_are_up_to_date(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_recorded_answer_needs_no_java(arguments: list[str], capsys: pytest.Ca
     assert (found["status"], found["recorded"]) == ("same", True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_java")
 @pytest.mark.parametrize(
     ("name", "fields", "difference"),

@@ -167,6 +167,7 @@ def test_guards_of_brokers_go_the_ways_that_happen() -> None:
     assert by_text["_is_current", "request.incarnation >= known"] == "true"
 
 
+@pytest.mark.slow
 def test_generators_within_a_condition_are_not_its_answer() -> None:
     """Their frames run the same line: broker 1 is eligible, and broker 3 is not."""
     members = (IsrMember(1, 1), IsrMember(3, 9))

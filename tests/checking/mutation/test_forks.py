@@ -202,6 +202,7 @@ def test_a_job_ends_with_a_caller_that_is_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_server_imports_the_engine_where_it_reports_that_memory_is_short() -> None:
     code = "import sys, kraftcheck.checking.mutation.server; print('kraftcheck.engine' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

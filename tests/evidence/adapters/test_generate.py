@@ -186,6 +186,7 @@ def test_the_response_of_a_probe_is_awaited() -> None:
     assert (-1, AppendBatch) not in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", RELEASES)
 def test_a_voter_reports_after_any_period(preset: str) -> None:
     assert "UPDATE-1" in rules_of(list(scripts(PRESETS[preset])))

@@ -31,6 +31,7 @@ def read(content: bytes) -> list[Batch | Damage]:
     return list(read_batches(io.BytesIO(content), decode=True))
 
 
+@pytest.mark.slow
 @given(_LOG, st.integers(0, 2**62))
 def test_what_was_written_is_read(log: list[written.Batch], base: int) -> None:
     found = read(written.log_bytes(log, base))

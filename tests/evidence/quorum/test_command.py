@@ -87,6 +87,7 @@ def reproduce(monkeypatch: pytest.MonkeyPatch) -> Reproduce:
     return run
 
 
+@pytest.mark.slow
 def test_a_finding_is_confirmed(reproduce: Reproduce, capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce(ReferenceAdapter, "wiped-leader", "finding-leader-removal-timed-out", "-v") == 0
     shown = capsys.readouterr().out

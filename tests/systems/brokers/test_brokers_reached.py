@@ -64,6 +64,7 @@ def lives_said(state: Controller | Broker) -> list[int]:
     return [len(each.lives) for each in state.pending] if isinstance(state, Broker) else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_what_a_scenario_reaches_can_be_asked_about_and_occurs(name: str) -> None:
     heard = heard_in(name)
@@ -78,6 +79,7 @@ def test_what_a_scenario_reaches_can_be_asked_about_and_occurs(name: str) -> Non
         assert parse_event(describe(event)) == event
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "switches"), SWITCHED)
 def test_what_a_scenario_reaches_by_other_decisions_can_be_asked_about_and_occurs(
     name: str, switches: dict[str, Any]

@@ -324,6 +324,7 @@ def test_a_broker_with_a_clock_shuts_down_in_order() -> None:
     assert result.exploration.violations == () and not result.exploration.missing_goals
 
 
+@pytest.mark.slow
 def test_a_scenario_of_brokers_may_ask_for_what_must_be_covered() -> None:
     tables: dict[str, Any] = {"brokers": {"running": [1]}, "budgets": {"timeouts": 1, "contact-losses": 0}}
     asked = ["rule HEARTBEAT-7", "action timeout", "rule FENCE-1"]
@@ -345,6 +346,7 @@ def test_only_silent_processes_lose_their_sessions_where_that_is_asked_for() -> 
         assert ("GoalBrokerInactive" in check(scenario).exploration.reached_goals) is reached
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cuts", "violated"), [(0, False), (1, True)])
 def test_a_link_that_stays_cut_counts(cuts: int, violated: bool) -> None:
     """The controller's time-outs never end: a broker that stays cut off stays active."""

@@ -42,6 +42,7 @@ def test_the_report_and_its_data_tell_it(capsys: pytest.CaptureFixture[str]) -> 
     assert (told["key"], told["rule"]) == ("broker.heartbeat.timeout.ms", "FENCE-4")
 
 
+@pytest.mark.slow
 def test_replicas_and_brokers_without_time_outs_are_not_misconfigured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

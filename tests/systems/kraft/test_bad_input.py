@@ -85,6 +85,7 @@ def test_noise_is_refused(text: str) -> None:
         parse(text, "noise")
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["name", "about", "expect", "bounds", "budgets"]), st.integers()))
 def test_wrong_values_are_refused(data: dict[str, int]) -> None:
     text = "\n".join(f"{key} = {value}" for key, value in data.items())

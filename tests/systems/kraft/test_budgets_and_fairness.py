@@ -69,6 +69,7 @@ def test_no_budget_is_a_smallest_bound_because_it_ends_fairness() -> None:
     assert found.scenario.budgets.timers == 1
 
 
+@pytest.mark.slow
 def test_the_first_line_names_the_key(tmp_path: Path, capsys: Any) -> None:
     source = shipped_files()["votes-refused-while-fetching"]
     text = source.read_text(encoding="utf-8")

@@ -405,6 +405,7 @@ def test_a_disk_that_is_put_back_is_the_one_that_was_taken_out() -> None:
     assert all(node.replaced is not None for node in polled)
 
 
+@pytest.mark.slow
 def test_snapshots_have_the_size_that_the_scenario_gives() -> None:
     """A snapshot of two bytes, fetched one byte at a time, takes one answer more."""
     sizes = {}

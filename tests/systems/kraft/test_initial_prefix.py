@@ -47,6 +47,7 @@ def test_a_violation_on_the_way_is_a_counterexample(broken: CheckResult) -> None
     assert len(violation.path) == violation.depth == broken.exploration.distinct - 1 > 7
 
 
+@pytest.mark.slow
 def test_it_is_told_from_the_first_start_on_and_replayed(broken: CheckResult) -> None:
     (trace,) = broken.traces()
     assert trace.steps[0].action == "timer at 1 (election)"
@@ -56,6 +57,7 @@ def test_it_is_told_from_the_first_start_on_and_replayed(broken: CheckResult) ->
     assert replay(loads(dumps(trace))) is None
 
 
+@pytest.mark.slow
 def test_its_permalink_shows_it_again(broken: CheckResult, capsys: Any) -> None:
     (trace,) = broken.traces()
     *_, path = permalink(trace).split()

@@ -142,6 +142,7 @@ def test_the_symmetry_of_three_voters_is_close_to_six() -> None:
     assert result.exploration.states > 5.5 * result.exploration.distinct
 
 
+@pytest.mark.slow
 def test_counterexamples_are_told_in_the_ids_of_the_scenario() -> None:
     scenario = changed("finding-parked-fetch-counts-again", reduction={"symmetry": True})
     result = check(scenario)

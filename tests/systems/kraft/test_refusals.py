@@ -134,6 +134,7 @@ def test_a_scenario_that_contradicts_itself_is_refused(base: str, changes: dict[
         check(alone(**{**ALONE[base], **changes}) if base in ALONE else changed(base, **changes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("network", "said"),
     [

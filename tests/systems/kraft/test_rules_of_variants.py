@@ -43,6 +43,7 @@ def fired_in(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> dict[Protoc
     return fired
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("name", ["ping-pong", "scenario-a"])
 def test_rules_that_decide_belong_to_the_preset(

@@ -104,6 +104,7 @@ def test_the_watch_counts_what_runs_and_raises_what_is_used_up() -> None:
     assert watch.seconds == stopped
 
 
+@pytest.mark.slow
 def test_progress_names_the_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kraftcheck.engine.explorer.PROGRESS_SECONDS", 0.0)
     monkeypatch.setattr("kraftcheck.engine.watch.PROGRESS_SECONDS", 0.0)
