@@ -205,13 +205,19 @@ def _check_quorum(
         return
     done = [effect for run in runs for effect in run.effects[: run.completed]]
     if any(isinstance(each, ArmTimer) and each.timer is Timer.CHECK_QUORUM for each in done):
-        yield (
-            "It restarts its check-quorum timer. Since the last restart it had counted contacts of "
-            f"{ids(old.role.contacts)}; this message is from {message.source}."
-        )
+        told = f"this message is from {message.source}"
         waited = {each.source for each in old.parked} - {message.source}
         if answered := sorted(waited - {each.source for each in new.parked}):
-            yield f"It handles a fetch again that has waited in purgatory: of {ids(answered)}."
+            told += f"; a fetch of {ids(answered)} that has waited in purgatory is handled again now"
+        yield (
+            "It restarts its check-quorum timer. Since the last restart it had counted contacts of "
+            f"{ids(old.role.contacts)}; {told}."
+        )
+    elif gained := sorted({*new.role.contacts} - {*old.role.contacts}):
+        yield (
+            f"It counts a contact of {ids(gained)}; since its check-quorum timer last restarted it has "
+            f"counted {ids(new.role.contacts)}."
+        )
 
 
 def _answers(case: Case, old: Replica, request: VoteRequest) -> Iterator[str]:

@@ -67,8 +67,10 @@ function storyParts(steps) {
   const shown = told.length > MOST_MOMENTS ? [...told.slice(0, MOST_MOMENTS - 1), told.at(-1)] : told;
   const list = put(null, "ol", { class: "moments" });
   for (const number of shown) put(list, "li", { value: number }, ...momentsOf(number));
-  const more = told.length - shown.length;
-  parts.push(["What happens, by step", list, ...(more > 0 ? [put(null, "p", {}, `… and ${more} more.`)] : [])]);
+  const rest = [];
+  if (told.length > shown.length) rest.push(`… and ${told.length - shown.length} more.`);
+  if (told.length < doc.steps.length) rest.push("Steps of which there is nothing to say are left out here.");
+  parts.push(["What happens, by step", list, ...rest.map((text) => put(null, "p", {}, text))]);
   return parts;
 }
 

@@ -186,14 +186,14 @@ def test_which_contacts_restart_the_check_quorum_timer() -> None:
     document = document_of(walked("finding-parked-fetch-counts-again", 0, 1, 3, 1, 0, 0, 1))
     told = "It restarts its check-quorum timer. Since the last restart it had counted contacts of {}; this"
     assert [remarks_of(document, step) for step in (2, 3, 6, 7)] == [
-        (),
+        ("It counts a contact of 4; since its check-quorum timer last restarted it has counted 4.",),
         (),
         (f"{told.format(4)} message is from 2.",),
         (
             "Replica 4 fetches at offset 2, which counts as an acknowledgement of all records before it. "
             "3 of 4 voters (itself, 2, 4) have the log up to offset 2: the high watermark becomes 2.",
-            f"{told.format('none')} message is from 4.",
-            "It handles a fetch again that has waited in purgatory: of 2.",
+            f"{told.format('none')} message is from 4; a fetch of 2 that has waited in purgatory is handled "
+            "again now.",
         ),
     ]
 
