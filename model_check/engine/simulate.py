@@ -79,7 +79,7 @@ class _Walks:
 
     def run(self, walks: int) -> str:
         """Take ``walks`` walks; the limit that ended them."""
-        most = max(1, min(MOST_WALKS, MOST_LINKS // self.depth))
+        most = max(1, min(MOST_WALKS, MOST_LINKS // max(1, self.depth)))
         size = min(FIRST_WALKS, most)
         try:
             while self.walks < walks and (self.keep_going or not self.violations):

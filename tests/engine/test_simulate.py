@@ -47,6 +47,11 @@ def test_without_a_violation_nothing_is_known() -> None:
     assert calm.walks == 50 and calm.deadlocks > 0
 
 
+def test_walks_of_no_step_end_where_they_begin() -> None:
+    found = simulate(LossyPing(), walks=10, depth=0)
+    assert (found.walks, found.generated, found.depth, found.distinct) == (10, 0, 0, 1)
+
+
 def test_other_seeds_take_other_walks() -> None:
     assert len({simulate(LossyPing(), seed, 20, 20).generated for seed in range(8)}) > 1
 

@@ -255,7 +255,10 @@ class Judge:
 
 
 def _walks(system: System, *, threads: int, limits: Limits, **_: object) -> Exploration:
-    """Random walks in the place of a search: the same ones each time."""
+    """Random walks in the place of a search: all of them and the same ones each time, so without a limit on
+    seconds.
+    """
+    limits = replace(limits, max_seconds=None)
     found = simulate(system, 0, WALKS, _STEPS_OF_A_WALK, threads=threads, limits=limits)
     if found.limit == INTERRUPTED:
         raise KeyboardInterrupt
