@@ -280,7 +280,11 @@ def _print_not_judged(out: Console, found: list[Data]) -> None:
 
 def _missed(found: list[Data]) -> str:
     part = sum(one["inPart"] for one in found)
-    return f"; the log level leaves out {len(found) - part} and a part of {part}" if found else ""
+    told = [
+        *([f"{len(found) - part}"] if part < len(found) else []),
+        *([f"a part of {part}"] if part else []),
+    ]
+    return f"; the log level leaves out {' and '.join(told)}" if told else ""
 
 
 def print_problems(out: Console, problems: list[Data]) -> None:

@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import random
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -244,6 +245,22 @@ def test_the_checks_that_the_level_leaves_out_are_listed() -> None:
         assert one["RecordIdentity"]["verdict"] == "not judged" and one["RecordIdentity"]["because"]
     wrong, _ = read(text_of(change(start, None) + change(state("Follower", 1, leader=1), start)))
     assert as_json(wrong)["verdicts"]["ResignedLeavesItsEpoch"]["verdict"] == "violated"
+
+
+def test_the_last_line_says_how_many_checks_the_level_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = state("Unattached", 0)
+    follower = change(start, None) + change(state("Follower", 1, leader=2), start)
+    debug = "Follower high watermark updated to 3"
+    trace = "Follower end offset updated to OffsetAndEpoch[offset=5, epoch=1] after append"
+    ends = []
+    for more in ([], [debug], [debug, trace]):
+        (tmp_path / "node.log").write_bytes(text_of([*follower, *more]))
+        main(["logs", str(tmp_path / "node.log")])
+        said = capsys.readouterr().out.splitlines()[-1]
+        ends.append(re.sub(r"\d+", "n", said.partition("; the log level leaves out ")[2]))
+    assert ends == ["n and a part of n", "n", ""]
 
 
 @settings(max_examples=20)
