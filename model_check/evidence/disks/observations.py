@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Final
 
 from kraftcheck.evidence.disks.disk import QUORUM_STATE, StoredDisk, VoterSetAt
@@ -247,6 +247,29 @@ def _elections(quorum: Quorum) -> Iterator[Observation]:
                 return
 
 
+def _forgotten_candidacies(quorum: Quorum) -> Iterator[Observation]:
+    """A node that another one voted for, or follows, in an epoch that its own disk does not know: it writes
+    its candidacy before it asks for votes. A disk that was put in since is in no voter set before that epoch.
+    """
+    found: dict[tuple[int, str], Observation] = {}
+    for disk, other in permutations(quorum.disks, 2):
+        state, behind, key = disk.state, other.state, other.key
+        if state is None or behind is None or key is None or behind.epoch >= state.epoch:
+            continue
+        follows = state.leader == key.id and (state.vote is None or state.vote.id != key.id)
+        is_voter = any(key in one.voters.keys for one in disk.voter_sets)
+        if is_voter and key.directory is not None and (follows or state.vote == key):
+            found[state.epoch, other.name] = Observation(
+                "election-forgotten",
+                True,
+                (other.name,),
+                f"node {disk.name} follows node {other.name}, or has voted for it, in epoch {state.epoch}, "
+                f"but node {other.name} is in epoch {behind.epoch}: it has lost its election state, by a "
+                "power loss or a restored copy, or the disks were copied at different moments.",
+            )
+    yield from found.values()
+
+
 def _votes(quorum: Quorum) -> Iterator[Observation]:
     """A candidate of one epoch with several directory ids, by the votes for it, its own disk where that has
     its own vote, and the voter set that elected it. A vote for a disk that was replaced is no case of it.
@@ -449,6 +472,7 @@ _OF_THE_QUORUM = (
         _untouched,
         _leaders,
         _elections,
+        _forgotten_candidacies,
         _votes,
         _histories,
         _lagging,

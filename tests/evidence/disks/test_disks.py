@@ -133,6 +133,14 @@ CASES = {
         "diverged-tail",
         "!election-forgotten",
     ),
+    "a leader that has forgotten its election": case(
+        change(n1=replace(THREE[0], state=(2, 2, -1)), n3=replace(THREE[2], state=(2, 2, -1))),
+        5,
+        "!election-forgotten",
+    ),
+    "a candidate that has forgotten its candidacy": case(
+        change(n1=replace(THREE[0], state=(2, -1, 2))), 5, "!election-forgotten"
+    ),
     "a tail that was not committed": case(
         (
             replace(THREE[0], log=(BEGIN, DATA, DATA)),
@@ -298,6 +306,7 @@ CASES = {
         change(n1=replace(THREE[0], state=(2, -1, 2))),
         5,
         "!vote-other-directory",
+        "!election-forgotten",
         damage=voted(2, 2, directory(9)),
     ),
     "a vote for the directory of the leader": case(THREE, 5, damage=voted(1, 1, directory(1))),
