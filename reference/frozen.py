@@ -35,11 +35,11 @@ class Unbounded(Frozen):
 
 
 def replace(value: T, **changes: Any) -> T:
-    """A copy of ``value``, which may be a dataclass as well, with some fields changed.
+    """A copy of ``value``, a struct or a dataclass, with some fields changed.
 
     Raises TypeError for a field that there is not.
     """
-    if isinstance(value, Frozen):
+    if isinstance(value, Struct):
         return structs.replace(value, **changes)
     copy: T = dataclasses.replace(cast(Any, value), **changes)
     return copy

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 Local = Hashable
 Message = Hashable
 History = Hashable
@@ -52,8 +54,7 @@ class Network:
     duplicate_budget: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Struct, frozen=True):
     """A notification of a step to all other components and all messages in flight at once.
 
     It is the only effect of a step on other components: a forgotten request (its answer must not arrive any
@@ -68,8 +69,7 @@ class Signal:
     content: Hashable = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One possible result of one event at one component.
 
     action: its name in traces and on graph edges (hashable, readable with ``str``).
@@ -98,8 +98,7 @@ class Outcome:
     goals: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """The history after a label, with the properties that the label violated and the goals that it
     reached.
     """

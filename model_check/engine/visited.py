@@ -2,7 +2,8 @@
 
 The top bits of a fingerprint name its shard, its low 32 bits the slot (scaled to the capacity, so that a
 shard may have any size and grow by less than a factor of two). A shard is grown when it is four fifths
-full, by a quarter. The shards begin with different sizes, so that they grow one after the other: at any
+full, by a quarter; as long as it is small, to twice its size, as its memory matters less than the time. The
+shards begin with different sizes, so that they grow one after the other: at any
 time some are nearly full and some have just grown, and the set takes 11.2 bytes a state on average, plus
 one shard's worth while it grows. Shards are anonymous memory maps, which give their pages back to the system
 at once when they are replaced.
@@ -25,6 +26,8 @@ from kraftcheck.engine.jit import compiled, inlined
 SHARDS = 64
 MAX_LOAD = 0.8
 GROWTH = 1.25
+#: Slots of a shard that is small.
+SMALL = 1 << 17
 SMALLEST = 512
 BATCH = 64
 _LOW = np.uint64(0xFFFFFFFF)
@@ -195,7 +198,7 @@ class Visited:
 
     def _grow(self, shard: int) -> None:
         table = self._shards[shard]
-        larger = _anonymous(int(GROWTH * len(table)))
+        larger = _anonymous(int((2 if len(table) < SMALL else GROWTH) * len(table)))
         _rehash(table, larger)
         with self._growing:
             self._shards = (*self._shards[:shard], larger, *self._shards[shard + 1 :])

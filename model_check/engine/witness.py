@@ -8,8 +8,10 @@ after it is one more state without successors, whose history names the violated 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from kraftcheck.engine.steps import broken_invariants
 from kraftcheck.engine.system import (

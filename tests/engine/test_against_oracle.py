@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kraftcheck.engine import block, frontier
 from kraftcheck.engine.block import Batch
@@ -159,7 +160,7 @@ def with_large_budgets(seed: int) -> RandomSystem:
     budgets = tuple(rng.choice([0, 1, 127, 128, 254, 255]) for _ in range(7))
 
     def dear(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-        return tuple(replace(each, costs=costs()) for each in outcomes)
+        return tuple(structs.replace(each, costs=costs()) for each in outcomes)
 
     def costs() -> tuple[int, ...]:
         several = rng.sample(range(7), rng.choice([0, 1, 1, 3]))

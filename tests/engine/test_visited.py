@@ -25,14 +25,16 @@ def test_as_a_set(batches: list[list[int]]) -> None:
     assert len(visited) == len(expected)
 
 
-def test_growth_and_memory() -> None:
+@pytest.mark.parametrize(("small", "most_bytes"), [(0, 16), (module.SMALL, 26)])
+def test_growth_and_memory(small: int, most_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SMALL", small)
     rng = np.random.default_rng(0)
     visited = Visited()
     everything = rng.integers(2, 2**64 - 1, 400_000, np.uint64)
     for part in np.array_split(everything, 11):
         assert visited.add_all(np.concatenate([part, part[::-1]]))[: len(part)].all()
         if len(visited) > 100_000:
-            assert visited.bytes / len(visited) < 16
+            assert visited.bytes / len(visited) < most_bytes
     assert not visited.add_all(everything).any()
     assert len(visited) == len(everything)
 
@@ -53,6 +55,7 @@ def test_zero() -> None:
 
 def test_no_memory_left(monkeypatch: pytest.MonkeyPatch) -> None:
     visited = Visited()
+    monkeypatch.setattr(module, "SMALL", 0)
     monkeypatch.setattr(module, "GROWTH", 2.0**48)
     with pytest.raises(MemoryError, match="visited set"):
         visited.add_all(np.arange(1, 1000, dtype=np.uint64))

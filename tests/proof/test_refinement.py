@@ -229,7 +229,7 @@ def test_the_replica_must_be_as_the_actions_leave_it(small: Work) -> None:
         "epoch": replace(left.disk, quorum_state=replace(left.disk.quorum_state, epoch=7)),
     }.items():
         other = Node(None, disk) if name == "epoch" else replace(left, disk=disk)
-        changed = replace(step, outcome=dataclasses.replace(step.outcome, local=other))
+        changed = replace(step, outcome=replace(step.outcome, local=other))
         problems = small.translator.sequence(component, before, None, changed).problems
         assert any(each.startswith(f"the actions leave {name}") for each in problems)
 

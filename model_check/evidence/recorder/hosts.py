@@ -62,6 +62,11 @@ class Hosted(Interface):
         """The reason for the failure among the effects, as Kafka words exceptions."""
 
 
+def exits(host: Hosted) -> bool:
+    """Whether the process ends with its last step."""
+    return bool(host.effects) and isinstance(host.effects[-1], Fatal)
+
+
 class Hosting(Interface):
     """Starts processes. The arguments are those of :class:`ReferenceHost` but for the first."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
+from kraftcheck.evidence.recorder.hosts import exits
 from kraftcheck.evidence.recorder.network import Network
 from kraftcheck.evidence.recorder.parts import Letter, Node, Process
 from kraftcheck.evidence.recordings import processes
@@ -14,7 +15,7 @@ from kraftcheck.evidence.recordings.identity import MAX_KRAFT_VERSION
 from kraftcheck.evidence.recordings.recording import NOT_RAFT
 from kraftcheck.evidence.recordings.state import same
 from kraftcheck.reference import disk as disks
-from kraftcheck.reference.effects import AppendAccepted, CallFailed, Effect, Fatal, Flush, StoreSnapshot
+from kraftcheck.reference.effects import AppendAccepted, CallFailed, Effect, Flush, StoreSnapshot
 from kraftcheck.reference.events import Event, FetchWaitExpired, RequestReceived, ResponseReceived
 from kraftcheck.reference.messages import ApiVersionsResponse, Request
 from kraftcheck.reference.replica import Leader, Replica
@@ -150,7 +151,7 @@ class Processes(Network, ABC):
     def _crashes(self, process: Process, before: Replica, during: Json) -> bool:
         """End the process inside its poll, if it exits there or has reached its crash point."""
         host = process.host
-        is_fatal = bool(host.effects) and isinstance(host.effects[-1], Fatal)
+        is_fatal = exits(host)
         reason = "fatal" if is_fatal else process.crash_at
         if reason is None:
             return False

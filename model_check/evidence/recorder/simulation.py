@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kraftcheck.evidence.recorder.client import Client
-from kraftcheck.evidence.recorder.hosts import Hosting, ReferenceHost
+from kraftcheck.evidence.recorder.hosts import Hosting, ReferenceHost, exits
 from kraftcheck.evidence.recorder.network import Delays, is_unsupported
 from kraftcheck.evidence.recorder.parts import Node, Process, finished, uuid
 from kraftcheck.evidence.recordings.callbacks import Listener
@@ -152,6 +152,10 @@ class Simulation(Client):
         listener = Listener(host.replica, bootstrap=bootstrap, read_at_once=self.protocol.fetch_max_batches)
         process = node.process = Process(node, host, listener)
         node.lost = 0
+        if exits(host):
+            # It has no state to show, and so no line of its start.
+            self._end(process, "fatal", host.effects, [], power_loss=False, before=before)
+            return
         self._show(process, "start", fields, before, [], always=True)
         self._settle(process)
 

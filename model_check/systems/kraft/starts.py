@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.frozen import Frozen
 from kraftcheck.systems.kraft.labels import Elected, Label
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.step import Action, CutStart
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Frozen):
     """A start to be made on ``disk``, as the ``action`` of a step that has spent ``costs`` so far.
 
     ``sends`` and ``labels`` are those of the step so far, ``cut`` the starts in it that crashes have cut

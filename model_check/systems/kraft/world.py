@@ -15,7 +15,7 @@ from kraftcheck.reference import effects, versions
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
-from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.frozen import Frozen, replace
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
@@ -68,8 +68,7 @@ _VOTE_WITHOUT_PRE_VOTE = (0, 1)
 _TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Frozen):
     """The state that a crash leaves: the disk, the messages that were sent, the labels for the history."""
 
     disk: Disk
@@ -299,8 +298,7 @@ def is_boundary(effect: effects.Effect) -> bool:
 # Crash points: where within an execution a crash may fall.
 
 
-@dataclass(frozen=True, slots=True)
-class CrashPoint:
+class CrashPoint(Frozen):
     """A crash after the first ``completed`` effects of ``execution``, which have ``left`` this.
 
     Where requests go out in any order, those that went out come first in this ``execution``.

@@ -9,17 +9,20 @@ import pytest
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.session import Session
 from kraftcheck.evidence.recorder.adapter_host import AdapterHost, require_whole
+from kraftcheck.evidence.recorder.hosts import ReferenceHost
+from kraftcheck.evidence.recorder.parts import finished
 from kraftcheck.evidence.recorder.profiles import PROFILES, schedule
 from kraftcheck.evidence.recorder.running import Compared
 from kraftcheck.evidence.recorder.schedule import Choice, Cluster, Schedule, dumps, load, record
 from kraftcheck.evidence.recorder.shrinking import shrink
+from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recorder.writing import files_of
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import recording_of
 from kraftcheck.reference.protocol import KAFKA
 from kraftcheck.support.errors import InputError
 from tests.evidence.adapters.in_process import InProcess
-from tests.evidence.recordings.small_recording import agrees
+from tests.evidence.recordings.small_recording import agrees, report_on
 
 SMALL = Schedule(
     "small",
@@ -138,3 +141,20 @@ def test_a_voter_that_restarts_with_a_snapshot_and_the_records_below_it_violates
     lines = record(Schedule("kept", 3, 4_000, Cluster(), choices))
     assert any(line["ev"] == "start" and line["s"].get("snapshot") and line["logBatches"] for line in lines)
     assert not [each for each in judge(recording_of(lines), KAFKA).findings if not each.hazard]
+
+
+@pytest.mark.parametrize("hosting", [ReferenceHost, Hosting()], ids=["reference", "adapter"])
+def test_a_process_that_exits_before_it_has_a_state_is_an_end_without_a_start(hosting) -> None:  # type: ignore[no-untyped-def]
+    """An observer finds its own vote on its disk, as a removed voter does."""
+    cluster = Simulation(1, voters=1, joiners=1, hosting=hosting)
+    observer = cluster.nodes[2]
+    observer.file = {"leaderId": -1, "leaderEpoch": 1, "votedId": 2, "votedDirectoryId": observer.directory}
+    cluster.start(1)
+    cluster.start(2)
+    cluster.run(500)
+    lines = finished(cluster.lines, cluster.time)
+    shown = [(line["ev"], line.get("reason"), line["inc"]) for line in lines if line.get("n") == 2]
+    assert shown == [("end", "fatal", 1)]
+    assert observer.process is None
+    report = report_on(lines)
+    assert not report.differences and dict(report.skipped) == {"before its first start": 1}

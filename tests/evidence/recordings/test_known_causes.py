@@ -76,6 +76,9 @@ NO_ENDPOINT = (
     "java.lang.IllegalArgumentException: Cannot transition to Follower with leader 1 and epoch 1 without a "
     "leader endpoint"
 )
+NO_VOTER = (
+    "java.lang.IllegalArgumentException: Local replica (3, dir-3) must be in the set of voters VoterSet()"
+)
 
 
 @pytest.mark.parametrize(("wiped", "scenario"), [(True, "finding-wiped-leader"), (False, None)])
@@ -108,6 +111,14 @@ def test_a_resigned_leader_without_endpoints_is_explained(tmp_path: Path, asks: 
     cluster.end(3, "fatal", exception=NO_ENDPOINT, during=cluster.contents[message]["content"])
     found = named(cluster, tmp_path)
     assert found["NoFatal"] == scenario
+
+
+def test_a_removed_candidate_that_cannot_start_is_explained(tmp_path: Path) -> None:
+    """It exits before it has a state to show."""
+    cluster, _ = leader_with_a_value()
+    cluster.end(3)
+    cluster.line(n=3, ev="end", inc=2, reason="fatal", exception=NO_VOTER, powerLoss=False, leo=0, flushed=0)
+    assert named(cluster, tmp_path) == {"NoFatal": "finding-removed-candidate"}
 
 
 # States that differ from the reference.
