@@ -18,7 +18,7 @@
     private static Optional<VoterSet> votersInSnapshot(MockLog log) {
         Optional<VoterSet> voters = Optional.empty();
         if (!log.latestSnapshot().isPresent()) return voters;
-        for (Record record : ((Records) log.latestSnapshot().get().records()).records()) {
+        for (Record record : log.latestSnapshot().get().records().records()) {
             if (record.hasKey() && ControlRecordType.parse(record.key()) == ControlRecordType.KRAFT_VOTERS) {
                 voters = Optional.of(
                     VoterSet.fromVotersRecord(ControlRecordUtils.deserializeVotersRecord(record.value())));
