@@ -1,4 +1,6 @@
-"""The imports of a test: those of the classes that it names, in Kafka's order."""
+"""What is otherwise in a release, and the imports of a test: of the classes that it names, in Kafka's
+order.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +46,6 @@ def _known(release: str) -> tuple[list[str], ...]:
         moved |= each["imports"]
     groups = ([moved.get(each, each) for each in data[name]] for name in ("kafka", "other", "java", "static"))
     return tuple(sorted(each for each in group if each.rpartition(".")[0] != PACKAGE) for group in groups)
-
-
-@cache
-def _known(release: str) -> tuple[list[str], ...]:
-    """The groups of imports. A class of the test's own package has none."""
-    data, moved = _toml("imports.toml"), dict[str, str]()
-    for each in differences(release):
-        moved |= each.get("imports", {})
-    groups = (data[name] for name in ("kafka", "other", "java", "static"))
-    return tuple(
-        sorted(moved.get(each, each) for each in group if moved.get(each, "").rpartition(".")[0] != PACKAGE)
-        for group in groups
-    )
 
 
 def _toml(name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from kraftcheck import spec
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.junit import judges, messages
 from kraftcheck.evidence.junit.happenings import happenings
-from kraftcheck.evidence.junit.imports import differences
+from kraftcheck.evidence.junit.imports import as_in, differences
 from kraftcheck.evidence.junit.program import class_name, source
 from kraftcheck.evidence.junit.statements import statements
 from kraftcheck.evidence.quorum.replay import behaviour
@@ -39,6 +39,14 @@ from kraftcheck.traces import Trace, build, json_form
 from kraftcheck.traces.model import Finding
 
 RESTART = ("finding-restart-as-candidate", (0, 1, 1, 1))
+
+
+#: What all tests share.
+JAVA = Path(str(judges.__file__)).parent / "java"
+
+
+def _java() -> str:
+    return "\n".join(each.read_text(encoding="utf-8") for each in sorted(JAVA.glob("*.java")))
 
 
 @cache
@@ -92,13 +100,16 @@ def test_a_class_of_the_tests_package_is_not_imported() -> None:
 
 
 def test_each_difference_of_a_release_is_of_something() -> None:
-    folder = Path(str(judges.__file__)).parent
-    files = [folder / "imports.toml", *(folder / "java").glob("*.java")]
-    text = "\n".join(each.read_text(encoding="utf-8") for each in files)
+    text = _java() + (JAVA.parent / "imports.toml").read_text(encoding="utf-8")
     for release in RELEASES:
         for each in differences(release):
             assert each.keys() & {"since", "until"} and all(part["before"] in text for part in each["parts"])
             assert all(f'"{name}"' in text for name in each["imports"])
+
+
+def test_programs_for_3_9_are_of_java_8() -> None:
+    newer = r'"""|\b(?:List|Set|Map)\.of\(|\brecord \w+\(|\bvar \w|\binstanceof \w+ \w|\)\.isEmpty\(\)'
+    assert re.search(newer, _java()) and not re.search(newer, as_in(_java(), "3.9"))
 
 
 def test_the_file_can_be_dropped_into_kafkas_tests() -> None:
@@ -276,10 +287,9 @@ def test_a_trace_file_that_the_reference_does_not_take_makes_no_test(
 
 def test_each_assertion_is_of_a_property_and_has_its_parts() -> None:
     known = {each.name for each in spec.load().properties.values()}
-    java = Path(str(judges.__file__)).parent / "java"
     for name, judge in judges.judges().items():
         assert name in known
-        assert all((java / f"{part}.java").is_file() for part in judge.parts)
+        assert all((JAVA / f"{part}.java").is_file() for part in judge.parts)
 
 
 def test_long_json_is_broken_between_its_parts_only() -> None:
