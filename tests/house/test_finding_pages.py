@@ -76,9 +76,7 @@ def test_commands_name_what_there_is(page: Page) -> None:
 
 
 def test_the_junit_test_of_a_page_is_of_a_property_that_has_an_assertion() -> None:
-    """A finding that real replicas reproduce has one, unless nothing finite violates its properties, or Kafka
-    4.3 does not have it.
-    """
+    """A finding that real replicas reproduce has one, unless nothing finite violates its properties."""
     without = set()
     for page in pages():
         found = re.findall(r"`kraftcheck trace show DIR/([\w-]+)\.(\w+)\.json --kafka-test`", text_of(page))
@@ -92,7 +90,6 @@ def test_the_junit_test_of_a_page_is_of_a_property_that_has_an_assertion() -> No
         "leader-removal-timed-out",
         "observer-after-fetch-timeout",
         "observer-keeps-old-address",
-        "only-voter-restarts",
         "voter-advertises-unreachable",
     }
 

@@ -67,7 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(form, "--mermaid", says="print a Mermaid sequence diagram, which GitHub draws")
     flag(form, "--itf", says="print Apalache's ITF, for viewers of TLA+ traces")
     flag(form, "--pytest", says="print a pytest program that takes these steps")
-    flag(form, "--kafka-test", says="print a failing JUnit test for Kafka's raft module")
+    flag(
+        form,
+        "--kafka-test",
+        says="print a failing JUnit test for Kafka's raft module, in the release of the protocol",
+    )
     form.add_argument("--html", type=Path, metavar="FILE", help="write a page for the browser")
     flag(show, "-v", "--verbose", says="all effects and changed fields")
     again = commands.add_parser("replay", help="take the steps of a trace file again and compare the states")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from kraftcheck.evidence.adapters.deployed import renamed
-from kraftcheck.evidence.junit.messages import NotWritable, literal, text_block
+from kraftcheck.evidence.junit.messages import NotWritable, json_literal, literal
 from kraftcheck.evidence.recordings.wire_codec import uuid
 from kraftcheck.evidence.recordings.wire_records import write_batch
 from kraftcheck.reference.disk import Disk
@@ -110,5 +110,5 @@ def _control(records: Iterable[dict[str, object]]) -> Iterator[str]:
     for record in records:
         method, kind = _CONTROL[str(record["type"])]
         yield f"batch.{method}(0L, {kind}JsonConverter.read(json("
-        yield from (f"    {line}" for line in text_block(json.dumps(record["value"])))
+        yield from (f"    {line}" for line in json_literal(json.dumps(record["value"])))
         yield "), (short) 0));"

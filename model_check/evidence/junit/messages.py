@@ -6,12 +6,12 @@ import copy
 import json
 import re
 import textwrap
-from collections.abc import Iterator
 
 from kraftcheck.evidence.recordings.fields import Json
 
 _WIDTH = 90
-_STRING = r'"(?:[^"\\]|\\.)*"'
+_STRING = r'"((?:[^"\\]|\\.)*)"'
+_BLANK = "\N{NO-BREAK SPACE}"
 
 
 class NotWritable(Exception):
@@ -23,17 +23,14 @@ def literal(text: str) -> str:
     return json.dumps(text)
 
 
-def text_block(text: str) -> Iterator[str]:
-    """JSON as the lines of a Java text block, broken between its parts."""
-    yield '"""'
-    escaped = text.replace("\\", "\\\\").replace('"""', '\\"""')
+def json_literal(text: str) -> list[str]:
+    """JSON as an expression in lines: a string that has ``'`` for ``"``, broken between the parts of JSON."""
     # Blanks within strings of JSON are none of ours to break at.
-    joined = re.sub(
-        r'("(?:[^"\\]|\\.)*")', lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), escaped
-    )
-    for line in textwrap.wrap(joined, _WIDTH, break_long_words=False, break_on_hyphens=False):
-        yield line.replace("\N{NO-BREAK SPACE}", " ")
-    yield '"""'
+    shown = re.sub(_STRING, r"'\1'", text.replace("'", r"\u0027"))
+    shown = re.sub(_STRING.replace('"', "'"), lambda found: found[0].replace(" ", _BLANK), shown)
+    lines = textwrap.wrap(shown, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    *before, last = (literal(line.replace(_BLANK, " ")) for line in lines)
+    return [*(f"{line} +" for line in before), last]
 
 
 def composed(api: str, data: Json, *, is_request: bool) -> list[str]:
@@ -41,7 +38,7 @@ def composed(api: str, data: Json, *, is_request: bool) -> list[str]:
     kind = f"{api}{'Request' if is_request else 'Response'}Data"
     shown = json.dumps(_without_batches(data))
     lines = [f"{kind}JsonConverter.read(json("]
-    lines += [f"    {line}" for line in text_block(shown)]
+    lines += [f"    {line}" for line in json_literal(shown)]
     return [*lines, f"), ApiKeys.{constant(api)}.latestVersion())"]
 
 

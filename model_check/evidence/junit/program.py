@@ -14,7 +14,7 @@ from kraftcheck.evidence.adapters.asked import times_of
 from kraftcheck.evidence.adapters.deployed import CLUSTER
 from kraftcheck.evidence.adapters.stimuli import Start
 from kraftcheck.evidence.junit.happenings import Happening, happenings
-from kraftcheck.evidence.junit.imports import imports_of, later
+from kraftcheck.evidence.junit.imports import PACKAGE, as_in, imports_of
 from kraftcheck.evidence.junit.judges import NO_FATAL, Judge, fits, judges
 from kraftcheck.evidence.junit.messages import NotWritable, literal
 from kraftcheck.evidence.junit.statements import Statement, name_of, statements, wrapped
@@ -30,10 +30,7 @@ from kraftcheck.systems.kraft.scenario import of_replicas
 from kraftcheck.traces import Trace
 from kraftcheck.traces.view import View, permalink, view_of
 
-#: By the preset of a trace's protocol the release whose test classes the file is written for.
-_RELEASES = {"kafka-4.3": "4.3", "kafka-4.4": "4.4", "kafka-trunk": "trunk"}
-
-#: That of the other protocols.
+#: The release whose test classes the file is written for, if the protocol of the trace is of none.
 _OTHERWISE = "4.3"
 
 _WIDTH = 115
@@ -46,26 +43,18 @@ def class_name(trace: Trace) -> str:
 
 
 def release_of(trace: Trace) -> str:
-    """The release whose test classes the test of ``trace`` is written for. Raises InputError where there is
-    none.
-    """
+    """The release whose test classes the test of ``trace`` is written for."""
     preset = of_replicas(trace.scenario, "a test of Kafka").protocol.preset
-    if preset in RELEASES and preset not in _RELEASES:
-        raise InputError(
-            f"--kafka-test: a test is written for the classes of Kafka {', '.join(_RELEASES.values())}, "
-            f"and this behaviour is of {preset}; 'kraftcheck reproduce --kafka PATH' takes the steps there."
-        )
-    return _RELEASES.get(preset, _OTHERWISE)
+    return preset.removeprefix("kafka-") if preset in RELEASES else _OTHERWISE
 
 
 def source(trace: Trace) -> str:
     """The test of ``trace``, which fails as long as Kafka behaves like this.
 
-    Raises InputError where the trace is not one of replicas or of an older release, violates nothing, or has
-    a part for which there is no form in a test.
+    Raises InputError where the trace is not one of replicas, violates nothing, or has a part for which there
+    is no form in a test.
     """
     scenario = of_replicas(trace.scenario, "a test of Kafka")
-    release_of(trace)
     reason = obstacle(scenario)
     if reason is not None:
         raise InputError(f"--kafka-test: {scenario.name}: {reason}.")
@@ -104,11 +93,11 @@ def _file(trace: Trace, judge: Judge, noted: Sequence[Happening]) -> str:
     view = view_of(trace)
     body = [*_test(trace, view, judge, noted)]
     release = release_of(trace)
-    parts = [_core(judge, release), *map(_part, judge.parts)]
+    parts = [_core(judge), *map(_part, judge.parts)]
     if _uses("voters", "\n".join(parts[1:])):
         parts[0] = parts[0].replace("//# methods of a replica\n", _part("effective_voters") + "\n")
-    text = _needed("\n".join(body), re.sub(r"//# .*\n", "", "\n".join(parts)))
-    text = _with_times(text, noted)
+    text = as_in(re.sub(r"//# .*\n", "", "\n".join(parts)), release)
+    text = _with_times(_needed("\n".join(body), text), noted)
     klass = [
         f"public class {class_name(trace)} {{",
         f"    private static final String CLUSTER_ID = {literal(CLUSTER)};",
@@ -116,7 +105,7 @@ def _file(trace: Trace, judge: Judge, noted: Sequence[Happening]) -> str:
     lines = [*klass, "", *body, "", text.rstrip("\n"), "}"]
     whole = "\n".join(lines)
     imports = imports_of(whole, release)
-    head = [*_license(), "package org.apache.kafka.raft;", "", *imports, "", *_about(trace, view)]
+    head = [*_license(), f"package {PACKAGE};", "", *imports, "", *_about(trace, view)]
     return "\n".join([*head, whole]) + "\n"
 
 
@@ -134,12 +123,9 @@ def _part(name: str) -> str:
     return found.read_text(encoding="utf-8")
 
 
-def _core(judge: Judge, release: str) -> str:
-    """The quorum, as ``release`` has it, with the calls that an assertion needs in it."""
+def _core(judge: Judge) -> str:
+    """The quorum, with the calls that an assertion needs in it."""
     text = _part("quorum")
-    for part in later(release)["parts"]:
-        assert text.count(part["before"]) == 1, part["before"]
-        text = text.replace(part["before"], part["after"])
     if judge.observe:  # Also where the process exits in this round.
         lines = [
             "try {",

@@ -17,10 +17,9 @@
             replica.heardFrom.add(((FetchRequestData) request).replicaState().replicaId());
         } else if (request instanceof FetchSnapshotRequestData) {
             replica.heardFrom.add(((FetchSnapshotRequestData) request).replicaId());
-        } else {
-            return;
         }
-        if (untilCheckQuorum(replica) <= before) return;
+        // A timer that had expired has the millisecond that poll() gives it.
+        if (untilCheckQuorum(replica) <= Math.max(before, 1)) return;
         Set<Integer> voters = new TreeSet<>(replica.voters().voterIds());
         Set<Integer> heardFrom = new TreeSet<>(replica.heardFrom);
         heardFrom.add(replica.id);

@@ -36,12 +36,12 @@
     private static NavigableMap<Long, Entry> entries(MockLog log, long end) {
         NavigableMap<Long, Entry> entries = new TreeMap<>();
         if (log.startOffset() >= end) return entries;
-        for (MockLog.LogBatch batch : log.readBatches(log.startOffset(), OptionalLong.of(end))) {
-            for (MockLog.LogEntry each : batch.entries()) {
+        for (RecordBatch batch : recordsOf(log, log.startOffset(), end).batches()) {
+            for (Record each : batch) {
                 String kind = batch.isControlBatch()
-                    ? ControlRecordType.parse(each.record().key()).name()
-                    : "record '" + Utils.utf8(each.record().value()) + "'";
-                entries.put(each.offset(), new Entry(batch.epoch(), each.record(), kind));
+                    ? ControlRecordType.parse(each.key()).name()
+                    : "record '" + Utils.utf8(each.value()) + "'";
+                entries.put(each.offset(), new Entry(batch.partitionLeaderEpoch(), new SimpleRecord(each), kind));
             }
         }
         return entries;

@@ -6,7 +6,7 @@
         for (ReplicaKey voter : committingVoters) {
             for (Disk disk : all) {
                 boolean same = disk.key().id() == voter.id()
-                    && (voter.directoryId().isEmpty() || voter.equals(disk.key()));
+                    && (!voter.directoryId().isPresent() || voter.equals(disk.key()));
                 if (same && holdsCommitted(disk.log(), durable)) holders.add(voter.id());
             }
         }

@@ -132,12 +132,7 @@
                     LogFetchInfo first = super.read(startOffset, isolation, maxTotalBatchBytes);
                     if (first.records.sizeInBytes() == 0) return first;
                     LogOffsetMetadata end = isolation == Isolation.COMMITTED ? highWatermark() : endOffset();
-                    ByteBuffer buffer = ByteBuffer.allocate(4096);
-                    for (LogBatch batch : readBatches(startOffset, OptionalLong.of(end.offset()))) {
-                        buffer = batch.writeTo(buffer);
-                    }
-                    buffer.flip();
-                    return new LogFetchInfo(MemoryRecords.readableRecords(buffer), first.startOffsetMetadata);
+                    return new LogFetchInfo(recordsOf(this, startOffset, end.offset()), first.startOffsetMetadata);
                 }
             };
         }
@@ -200,11 +195,12 @@
             long start = log.startOffset();
             boolean durable = true;
             if (start <= flushed) found.flush(false);
-            for (MockLog.LogBatch batch : log.readBatches(start, OptionalLong.of(Math.max(start, end)))) {
+            for (RecordBatch batch : recordsOf(log, start, Math.max(start, end)).batches()) {
                 durable = durable && batch.lastOffset() < flushed;
-                ByteBuffer buffer = batch.writeTo(ByteBuffer.allocate(4096));
+                ByteBuffer buffer = ByteBuffer.allocate(batch.sizeInBytes());
+                batch.writeTo(buffer);
                 buffer.flip();
-                found.appendAsFollower(MemoryRecords.readableRecords(buffer), batch.epoch());
+                found.appendAsFollower(MemoryRecords.readableRecords(buffer), batch.partitionLeaderEpoch());
                 if (durable) found.flush(false);
             }
             log = found;
@@ -481,9 +477,20 @@
 //.
     }
 
+    /** The batches of a log that lie between two offsets. */
+    private static MemoryRecords recordsOf(MockLog log, long start, long end) {
+        ByteBuffer buffer = ByteBuffer.allocate(4096);
+        for (MockLog.LogBatch batch : log.readBatches(start, OptionalLong.of(end))) {
+            buffer = batch.writeTo(buffer);
+        }
+        buffer.flip();
+        return MemoryRecords.readableRecords(buffer);
+    }
+
 //? json
+    /** JSON with the other quotes. */
     private static JsonNode json(String text) throws Exception {
-        return new ObjectMapper().readTree(text);
+        return new ObjectMapper().readTree(text.replace('\'', '"'));
     }
 
 //.

@@ -17,8 +17,8 @@
     /** The voter set in the newest snapshot of a log. */
     private static Optional<VoterSet> votersInSnapshot(MockLog log) {
         Optional<VoterSet> voters = Optional.empty();
-        if (log.latestSnapshot().isEmpty()) return voters;
-        for (Record record : ((Records) log.latestSnapshot().get().records()).records()) {
+        if (!log.latestSnapshot().isPresent()) return voters;
+        for (Record record : log.latestSnapshot().get().records().records()) {
             if (record.hasKey() && ControlRecordType.parse(record.key()) == ControlRecordType.KRAFT_VOTERS) {
                 voters = Optional.of(
                     VoterSet.fromVotersRecord(ControlRecordUtils.deserializeVotersRecord(record.value())));
