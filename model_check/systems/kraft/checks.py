@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.effects import (
@@ -26,7 +27,7 @@ from kraftcheck.reference.effects import (
 )
 from kraftcheck.reference.events import Append, Event, RequestReceived, Resign, ResponseReceived, Timer
 from kraftcheck.reference.frozen import replace
-from kraftcheck.reference.log import Value
+from kraftcheck.reference.log import Log, Value
 from kraftcheck.reference.messages import (
     FetchRequest,
     VoteRequest,
@@ -36,6 +37,7 @@ from kraftcheck.reference.replica import Candidate, Follower, Leader, Prospectiv
 from kraftcheck.reference.step import step
 from kraftcheck.reference.voters import ReplicaKey, majority
 from kraftcheck.spec import load
+from kraftcheck.support.remembering import remembered
 from kraftcheck.systems.kraft import (
     address_checks,
     disk_checks,
@@ -231,8 +233,9 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
         yield "TransitionsLegal"
     if isinstance(role, Leader) and (role.resign_requested or replica.shutting_down):
         yield "ResignationIsHeeded"
-    epochs = [batch.epoch for batch in replica.log.batches]
-    if epochs != sorted(epochs) or (epochs and epochs[-1] > replica.epoch):
+    if not _epochs_ascend(replica.log) or (
+        replica.log.batches and replica.log.batches[-1].epoch > replica.epoch
+    ):
         yield "LogEpochsMonotone"
     if membership.has_gap(replica.log):
         yield "LogHasNoGap"
@@ -241,6 +244,11 @@ def _state_violations(replica: Replica, after: Node) -> Iterator[str]:
         yield "EpochMonotone"
     if replica.high_watermark is not None:
         yield from _high_watermark_violations(replica, replica.high_watermark, after)
+
+
+@remembered(membership.KEPT)
+def _epochs_ascend(log: Log) -> bool:
+    return all(before.epoch <= after.epoch for before, after in pairwise(log.batches))
 
 
 def _high_watermark_violations(replica: Replica, high_watermark: int, after: Node) -> Iterator[str]:

@@ -139,6 +139,7 @@ def from_offset(prefix: Prefix, start: int) -> Prefix:
     return prefix if start == 0 else tuple(batch for batch in prefix if batch.base_offset >= start)
 
 
+@remembered(KEPT)
 def has_gap(log: Log) -> bool:
     """Whether records are missing between the start of ``log`` and its end, or are there twice."""
     ends = (log.start_offset, *(batch.end_offset for batch in log.batches))

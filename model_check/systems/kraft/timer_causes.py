@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
@@ -219,56 +218,59 @@ def enters_with_timers(case: Case) -> bool:
 
 def start_rightly(case: Case, armings: list[Armed]) -> bool:
     """Whether each timer has started over if there was a cause, and only then; new states are causes too."""
-    for timer, cause_for in _CAUSES.items():
-        started = [armed for armed in armings if armed.effect.timer is timer]
-        cause = cause_for(case)
-        if cause is Cause.CERTAIN and not started:
-            return False
-        if cause is Cause.NONE and not all(armed.begins for armed in started):
+    begin_state: dict[Timer, bool] = {}
+    for armed in armings:
+        timer = armed.effect.timer
+        begin_state[timer] = begin_state.get(timer, True) and armed.begins
+    for timer, cause in _CAUSES.items():
+        if timer not in begin_state:
+            if cause.certain(case):
+                return False
+        elif not (begin_state[timer] or cause.possible(case)):
             return False
     return True
 
 
-class Cause(Enum):
-    """Whether a step has a cause for a timer to start over."""
+class Cause(NamedTuple):
+    """The cause for a timer to start over: whether a step may have it, and whether it certainly has."""
 
-    NONE = "no cause"
-    POSSIBLE = "perhaps a cause"
-    CERTAIN = "a cause"
-
-
-def _cause(possible: bool, certain: bool = False) -> Cause:
-    return Cause.CERTAIN if certain else Cause.POSSIBLE if possible else Cause.NONE
+    possible: Callable[[Case], bool]
+    certain: Callable[[Case], bool]
 
 
-def _election_cause(case: Case) -> Cause:
+def _may_wait_for_election(case: Case) -> bool:
     """The wait of a Candidate for the next election; a Prospective that asks again without changing its
     state; and the voters that a replica learns (KIP-595).
     """
-    backs_off = _backs_off(case)
     again = case.protocol.prospective_leader is ProspectiveLeader.ANNOUNCED
     restarts = again and isinstance(case.before.role, Prospective)
-    learns = isinstance(case.response, FindQuorumResponse)
-    return _cause(backs_off or restarts or learns, backs_off)
+    return restarts or isinstance(case.response, FindQuorumResponse) or _backs_off(case)
 
 
-def _fetch_cause(case: Case) -> Cause:
+def _leader_is_alive(case: Case) -> bool:
     """An answer of the leader that counts as contact, and its resignation."""
-    alive = _is_contact(case) or _is_resignation(case)
-    return _cause(alive, alive and case.stays)
+    return _is_contact(case) or _is_resignation(case)
 
 
-def _update_voter_cause(case: Case) -> Cause:
+def _may_report(case: Case) -> bool:
     """A report of the own entry, or that there is nothing to report (Kafka 3.9 and 4.0 do not ask for that:
     a voter starts the timer over whenever it has expired); and the answer to a replica that makes itself a
     voter.
     """
-    reports = bool(case.sends(*OWN_MEMBERSHIP))
+    if _is_answered(case) or bool(case.sends(*OWN_MEMBERSHIP)):
+        return True
     always = case.protocol.update_voter is UpdateVoter.APPENDED and case.after.is_voter
-    expired = case.found_expired(Timer.UPDATE_VOTER) and (always or not has_to_report(case.after))
-    answered = isinstance(case.response, AddRaftVoterResponse | RemoveRaftVoterResponse)
-    settled = answered and case.stays and not _is_unexpected(case)
-    return _cause(reports or expired or answered, reports or settled)
+    return case.found_expired(Timer.UPDATE_VOTER) and (always or not has_to_report(case.after))
+
+
+def _reports(case: Case) -> bool:
+    settled = _is_answered(case) and case.stays and not _is_unexpected(case)
+    return settled or bool(case.sends(*OWN_MEMBERSHIP))
+
+
+def _is_answered(case: Case) -> bool:
+    """Whether a replica that makes itself a voter, or ceases to be one, gets its answer."""
+    return isinstance(case.response, (AddRaftVoterResponse, RemoveRaftVoterResponse))
 
 
 def _is_unexpected(case: Case) -> bool:
@@ -289,19 +291,19 @@ def has_to_report(replica: Replica) -> bool:
     return not role.has_updated_leader
 
 
-def _check_quorum_cause(case: Case) -> Cause:
+def _may_hear_majority(case: Case) -> bool:
     """A majority of voters has been heard from; or, in KIP-595, the leader asks whether it was replaced."""
-    asks = case.protocol.zombie_leader is ZombieLeader.FIND_QUORUM and case.found_expired(Timer.CHECK_QUORUM)
+    if case.protocol.zombie_leader is ZombieLeader.FIND_QUORUM and case.found_expired(Timer.CHECK_QUORUM):
+        return True
     if not isinstance(case.before.role, Leader):
-        return _cause(asks)
+        return False
     # A fetch that has waited counts again when it is answered.
-    heard = case.request is not None or bool(case.before.parked) or _heard_from(case) is not None
-    return _cause(asks or heard, case.protocol.counts_contacts and case.stays and _hears_majority(case))
+    return case.request is not None or bool(case.before.parked) or _heard_from(case) is not None
 
 
-def _begin_quorum_epoch_cause(case: Case) -> Cause:
+def _is_announced_again(case: Case) -> bool:
     """The leader announces itself to every other voter that does not owe it an answer."""
-    return _cause(case.found_expired(Timer.BEGIN_QUORUM_EPOCH) and _is_announced(case))
+    return case.found_expired(Timer.BEGIN_QUORUM_EPOCH) and _is_announced(case)
 
 
 def _is_announced(case: Case) -> bool:
@@ -311,38 +313,43 @@ def _is_announced(case: Case) -> bool:
     return timed or {*case.after.voters.ids} - {case.after.id} <= asked | busy
 
 
-def _voter_change_cause(case: Case) -> Cause:
-    """A change of the voter set begins."""
-    asked = isinstance(case.request, AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest)
-    begins = _change(case.after) is not None and _change(case.before) is None
-    return _cause(asked and _change(case.before) is None, begins)
+_CHANGES = (AddRaftVoterRequest, RemoveRaftVoterRequest, UpdateRaftVoterRequest)
+
+
+def _may_change_voters(case: Case) -> bool:
+    """A change of the voter set begins, which may be over in the same step."""
+    return _changes_voters(case) or (isinstance(case.request, _CHANGES) and _change(case.before) is None)
+
+
+def _changes_voters(case: Case) -> bool:
+    return _change(case.after) is not None and _change(case.before) is None
 
 
 def _change(replica: Replica) -> VoterChange | None:
     return replica.role.change if isinstance(replica.role, Leader) else None
 
 
-def _linger_cause(case: Case) -> Cause:
+def _gathers_records(case: Case) -> bool:
     """The first of the records that are appended together."""
     role = case.before.role
-    first = (
+    return (
         isinstance(case.event, Append)
         and isinstance(role, Leader)
         and bool(case.execution.all(AppendAccepted))
         and not awaits_more_records(role)
     )
-    return _cause(first, first)
 
 
-_CAUSES: Mapping[Timer, Callable[[Case], Cause]] = {
-    Timer.ELECTION: _election_cause,
-    Timer.FETCH: _fetch_cause,
-    Timer.UPDATE_VOTER: _update_voter_cause,
-    Timer.CHECK_QUORUM: _check_quorum_cause,
-    Timer.BEGIN_QUORUM_EPOCH: _begin_quorum_epoch_cause,
-    Timer.VOTER_CHANGE: _voter_change_cause,
-    Timer.LINGER: _linger_cause,
-}
+def _never(case: Case) -> bool:
+    return False
+
+
+def _contact_is_certain(case: Case) -> bool:
+    return case.stays and _leader_is_alive(case)
+
+
+def _majority_is_certain(case: Case) -> bool:
+    return case.protocol.counts_contacts and case.stays and _hears_majority(case)
 
 
 # Events that are causes.
@@ -452,3 +459,14 @@ def _heard_from(case: Case) -> ReplicaKey | None:
     uncounted = case.protocol.update_voter is UpdateVoter.APPENDED
     waits = isinstance(request, UpdateRaftVoterRequest) and (uncounted or not updated)
     return None if waits else sender(request)
+
+
+_CAUSES: Mapping[Timer, Cause] = {
+    Timer.ELECTION: Cause(_may_wait_for_election, _backs_off),
+    Timer.FETCH: Cause(_leader_is_alive, _contact_is_certain),
+    Timer.UPDATE_VOTER: Cause(_may_report, _reports),
+    Timer.CHECK_QUORUM: Cause(_may_hear_majority, _majority_is_certain),
+    Timer.BEGIN_QUORUM_EPOCH: Cause(_is_announced_again, _never),
+    Timer.VOTER_CHANGE: Cause(_may_change_voters, _changes_voters),
+    Timer.LINGER: Cause(_gathers_records, _gathers_records),
+}
