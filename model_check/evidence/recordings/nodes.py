@@ -19,14 +19,14 @@ from kraftcheck.evidence.recordings.clock import Clock
 from kraftcheck.evidence.recordings.exceptions import BOOTSTRAP_SERVER, ELECTION_TIMEOUT
 from kraftcheck.evidence.recordings.host import Correlations, Host
 from kraftcheck.evidence.recordings.identity import bootstrap_servers, identity_of
-from kraftcheck.evidence.recordings.lines import CallLine, EndLine, StartLine
+from kraftcheck.evidence.recordings.lines import CallLine, EndLine, StartLine, StepLine
 from kraftcheck.evidence.recordings.outcome import Found, RunReport
 from kraftcheck.evidence.recordings.recording import Recording, StepEvent
 from kraftcheck.evidence.recordings.state import differences, encode_state, equal, same, state_differences
 from kraftcheck.evidence.recordings.stored import KnownBatches, Stored, creation
 from kraftcheck.evidence.recordings.typed import Json
 from kraftcheck.evidence.recordings.wire import message_of
-from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError
+from kraftcheck.evidence.recordings.wire_records import UncoveredMessageError, read_quorum_state
 from kraftcheck.reference.effects import (
     AppendAccepted,
     ArmTimer,
@@ -62,6 +62,10 @@ from kraftcheck.reference.replica import Replica
 APPENDED = re.compile(r"log\[(\d+)\]\.batches\[(\d+)\]\.records\[(\d+)\]")
 
 
+#: Reasons why steps of a node are skipped until its next start.
+NOT_STARTED, ENDED = "before its first start", "after its end"
+
+
 class NodeRun:
     """The comparison of one node. ``detached`` is the reason why steps are skipped until the next start."""
 
@@ -80,7 +84,7 @@ class NodeRun:
         self.report = report
         self.servers = bootstrap_servers(recording.config)
         self.stored = Stored()
-        self.detached: str | None = "before its first start"
+        self.detached: str | None = NOT_STARTED
         self.host: Host
         self.correlations: Correlations
         self.before: Replica
@@ -98,13 +102,13 @@ class NodeRun:
     def take(self, event: StepEvent) -> None:
         """Compare one step with the reference's."""
         report = self.report
-        if event.kind != "start" and self.detached is not None:
+        if event.kind != "start" and self.detached is not None and not self._exits_at_start(event.line):
             # A process that crashes before it shows a state may have written to the disk.
             self.stored.is_known &= event.kind != "end"
             report.skipped[self.detached] += 1
             return
         self.found, self.used = [], []
-        if event.kind != "start":
+        if self.detached is None and event.kind != "start":
             self.host.begin()
             self.before = self.host.replica
         try:
@@ -154,7 +158,11 @@ class NodeRun:
         elif isinstance(line, CallLine):
             self._call(event, line)
         elif isinstance(line, EndLine):
-            self._end(event, line)
+            if self.detached is not None:
+                self._exit_at_start(event)
+            else:
+                self._end(event, line)
+            self._leave(event, line)
         else:
             self._expire(event)
 
@@ -164,27 +172,48 @@ class NodeRun:
         self.shutdown_at, self.detached, self.last_state = None, None, None
         self.history.clear()
         self.found.extend(self.stored.found_by(event, line, self.known))
+        self._boot(event, line.dir_id, can_become_voter=line.can_become_voter, auto_join=line.auto_join)
+        self._compare(event)
+        self.unseen_poll_at = event.now
+
+    def _exits_at_start(self, line: StepLine) -> bool:
+        """Whether a process exits before it has a state to show, and its disk is known."""
+        is_over = self.detached in (NOT_STARTED, ENDED) and self.stored.is_known
+        return is_over and isinstance(line, EndLine) and line.reason == "fatal" and line.during is UNSET
+
+    def _exit_at_start(self, event: StepEvent) -> None:
+        """A process that has no line of its start, because it exits."""
+        config, stored = self.recording.config, self.stored
+        node = next(each for each in config.nodes if each.id == self.node)
+        self.history.clear()
+        stored.disk = replace(stored.disk, quorum_state=read_quorum_state(stored.file, event.where))
+        joins = config.timeouts.auto_join and node.can_become_voter
+        directory = stored.directory or node.directory
+        self._boot(event, directory, can_become_voter=node.can_become_voter, auto_join=joins)
+        if not any(isinstance(effect, Fatal) for effect in self.host.effects):
+            self.found.append(Found("reason", "the process starts", "fatal"))
+
+    def _boot(self, event: StepEvent, directory: str, *, can_become_voter: bool, auto_join: bool) -> None:
+        """A process starts on the disk."""
         disk = self.stored.disk
-        config = self.recording.config
+        self.stored.directory = directory
         identity = identity_of(
-            config,
+            self.recording.config,
             self.node,
-            line.dir_id,
-            can_become_voter=line.can_become_voter,
-            auto_join=line.auto_join,
+            directory,
+            can_become_voter=can_become_voter,
+            auto_join=auto_join,
         )
         self.before = replace(identity, log=disk.log)
         period = self.protocol.update_voter_period
-        times = replace(config.timeouts.times, update_voter_period=period)
-        host = Host(self.protocol, times, self.servers, identity, disk, event.now)
-        self.host, self.correlations = host, Correlations(host, self.servers)
+        times = replace(self.recording.config.timeouts.times, update_voter_period=period)
+        self.host = Host(self.protocol, times, self.servers, identity, disk, event.now)
+        self.correlations = Correlations(self.host, self.servers)
         self.listener = Listener(
-            host.replica,
+            self.host.replica,
             bootstrap=identity.bootstrap_kraft_version > 0,
             read_at_once=self.protocol.fetch_max_batches,
         )
-        self._compare(event)
-        self.unseen_poll_at = event.now
 
     def _unseen_poll(self) -> None:
         """The poll between two messages that had no visible effect."""
@@ -295,9 +324,12 @@ class NodeRun:
                 self.host.poll(event.now, shown.discovery_choice(event, self.servers))
         if reason == "fatal" and not any(isinstance(effect, Fatal) for effect in self.host.effects):
             self.found.append(Found("reason", "the process continues", reason))
-        self._compare_cut_off(event, reason)
+
+    def _leave(self, event: StepEvent, line: EndLine) -> None:
+        """A process ends, and leaves a disk."""
+        self._compare_cut_off(event, line.reason)
         self.found.extend(self.stored.left_by(line))
-        self.detached = "after its end"
+        self.detached = ENDED
 
     # Comparing.
 

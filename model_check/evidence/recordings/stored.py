@@ -47,20 +47,23 @@ class Stored:
     """The disk of a node over all its processes.
 
     file: the quorum-state file as recordings show it. is_known: ``False`` after steps that were not compared,
-    until the next process shows its disk. kept: the offset up to which the log was flushed when the last
-    process crashed, if it had more records and the power stayed on.
+    until the next process shows its disk. directory: its id, once a process or a replacement has shown it.
+    kept: the offset up to which the log was flushed when the last process crashed, if it had more records and
+    the power stayed on.
     """
 
     def __init__(self) -> None:
         self.disk = Disk()
         self.file: Json = None
         self.is_known = True
+        self.directory: str | None = None
         self.kept: int | None = None
 
     def outside(self, line: lines.NodeLine) -> None:
         """A broker's log is written back in the background, or the disk is replaced by an empty one."""
         if isinstance(line, lines.WipeLine):
             self.disk, self.file, self.is_known = Disk(), None, True
+            self.directory = line.dir_id
         elif isinstance(line, lines.OsFlushLine):
             to = min(line.to, self.disk.log.end_offset)
             self.disk, self.kept = replace(self.disk, flushed=max(self.disk.flushed, to)), None

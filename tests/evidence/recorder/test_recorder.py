@@ -17,9 +17,16 @@ from kraftcheck.evidence.recorder.schedule import Choice, Cluster, Schedule, dum
 from kraftcheck.evidence.recorder.shrinking import shrink
 from kraftcheck.evidence.recorder.simulation import Simulation
 from kraftcheck.evidence.recorder.writing import files_of
+from kraftcheck.evidence.recordings import host
 from kraftcheck.evidence.recordings.properties.judge import judge
 from kraftcheck.evidence.recordings.recording import recording_of
-from kraftcheck.reference.protocol import KAFKA
+from kraftcheck.reference.disk import Disk
+from kraftcheck.reference.effects import Fatal
+from kraftcheck.reference.fatal import FatalReason
+from kraftcheck.reference.frozen import replace
+from kraftcheck.reference.protocol import KAFKA, Protocol
+from kraftcheck.reference.replica import Replica
+from kraftcheck.reference.step import Outcome, start
 from kraftcheck.support.errors import InputError
 from tests.evidence.adapters.in_process import InProcess
 from tests.evidence.recordings.small_recording import agrees, report_on
@@ -156,5 +163,27 @@ def test_a_process_that_exits_before_it_has_a_state_is_an_end_without_a_start(ho
     shown = [(line["ev"], line.get("reason"), line["inc"]) for line in lines if line.get("n") == 2]
     assert shown == [("end", "fatal", 1)]
     assert observer.process is None
-    report = report_on(lines)
-    assert not report.differences and dict(report.skipped) == {"before its first start": 1}
+
+
+def test_an_exit_at_the_start_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Simulation(1, voters=2)
+    cluster.start(1)
+    cluster.start(2)
+    cluster.run(2_000)
+    cluster.kill(2)
+    with monkeypatch.context() as patched:
+        patched.setattr(host, "start", exits_at_start)
+        cluster.start(2)
+        lines = finished(cluster.lines, cluster.time)
+        report = agrees(lines)
+        assert lines[-2]["reason"] == "fatal" and report.compared["end"] == 2
+    found = report_on(lines).differences[0]
+    assert (found.seq, found.reference, found.production) == (lines[-2]["seq"], "the process starts", "fatal")
+
+
+def exits_at_start(protocol: Protocol, process: Replica, disk: Disk) -> Outcome:
+    """The start of a process, which exits where an earlier one has written to the disk."""
+    found = start(protocol, process, disk)
+    if disk.quorum_state is None:
+        return found
+    return replace(found, effects=(*found.effects, Fatal(FatalReason.CANDIDATE_NOT_VOTER)))
