@@ -124,5 +124,7 @@ def _scenario(data: dict[str, Any] | None, name: str) -> Scenario | None:
 
 
 def _data(scenario: Scenario | None) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = None if scenario is None else json.loads(json.dumps(scenario_data(scenario)))
+    found: dict[str, Any] | None = (
+        None if scenario is None else json.loads(json.dumps(scenario_data(scenario)))
+    )
     return found

@@ -1,4 +1,5 @@
-"""Widenings of a scenario: each allows all that the scenario allows, and more.
+"""Widenings of a scenario: each allows all that the scenario allows, and more. Two switch a mode on that Kafka
+has, and change the course of things instead: fetches in purgatory, and late reads.
 
 A widening is a name and a function from the data of a scenario to wider data. It does not know whether the kind
 of system can be built with it: :func:`widened` tries that.
@@ -81,7 +82,9 @@ def _of_replicas(scenario: KRaftScenario) -> Iterator[Widening]:
     if environment.crashes_at or not environment.boundaries:
         yield Widening("crashes anywhere", _crashes_anywhere)
     yield Widening("power loss", _power_loss)
-    for name in ("discovery", "delayed-fetches", "late-reads"):
+    # A read that may always be late may wait for ever.
+    reads = () if scenario.check.eventually else ("late-reads",)
+    for name in ("discovery", "delayed-fetches", *reads):
         yield Widening(f"environment.{name}", lambda data, name=name: _set(data, "environment", name, True))
     if scenario.network.cut:
         yield Widening("network.cut", lambda data: _set(data, "network", "cut", []))
@@ -150,12 +153,15 @@ def _listed(data: Data, key: str, id: int) -> None:
 
 
 def _timers(data: Data, names: set[str]) -> None:
-    """All these timers everywhere; if none could expire, one may now."""
+    """All these timers everywhere; if none could expire, one may now, or any number where *eventually*
+    properties are judged.
+    """
     environment = _table(data, "environment")
     before = dict(environment)
     environment.pop("timers-at", None)
     environment["timers"] = sorted({*before.get("timers", ()), *names})
-    if not before.get("timers", _TIMERS) and not any(before.get("timers-at", {}).values()):
+    none = not before.get("timers", _TIMERS) and not any(before.get("timers-at", {}).values())
+    if none and not data.get("check", {}).get("eventually"):
         _table(data, "budgets").setdefault("timers", 1)
 
 

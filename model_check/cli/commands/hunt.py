@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Hunt. Exit status: 1 something new, 0 nothing, 3 interrupted or out of memory before."""
-    require_folder_can_be_written(arguments.output, "--output")
+    require_folder_can_be_written(arguments.output, "-o")
     scenarios = [find(word) for word in arguments.scenarios] or generic()
     _require_different_names(scenarios)
     state = store.begin(arguments.output, scenarios, arguments.seed)
