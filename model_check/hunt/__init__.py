@@ -1,1 +1,1 @@
-"""Bounds that grow by themselves: scenarios are widened step by step, and what they violate is sorted by cause."""
+"""Bounds that grow by themselves: scenarios are widened, and their violations sorted by cause."""

@@ -25,8 +25,9 @@ _ELSEWHERE = "under"
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Violations that are alike are one: the property, what the step that violates it is called, the rules that
-    decided in it, and the kinds of faults on the path; of an *eventually* property the steps that repeat.
+    """Violations that are alike are one: the property, what the step that violates it is called, the rules
+    that decided in it, and the kinds of faults on the path; of an *eventually* property the steps that
+    repeat.
     """
 
     property: str

@@ -8,8 +8,8 @@ from typing import Any
 from kraftcheck.checking.findings import Known, known_findings
 from kraftcheck.hunt.causes import NO_FATAL
 from kraftcheck.support.errors import InputError
-from kraftcheck.systems.kraft.known_exits import KNOWN
 from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.kraft.known_exits import KNOWN
 from kraftcheck.systems.scenario import Scenario, from_data
 
 Data = dict[str, Any]

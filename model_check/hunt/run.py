@@ -23,8 +23,8 @@ _SPECIAL_TAGS = frozenset({"nightly", "large", "finding", "mutants"})
 
 
 def generic() -> list[Scenario]:
-    """The shipped scenarios that are expected to hold, without those of findings, fixes and mutants, the large
-    ones, and those for TLC.
+    """The shipped scenarios that are expected to hold, without those of findings, fixes and mutants, the
+    large ones, and those for TLC.
     """
     return [each for name, each in shipped().items() if _is_generic(name, each)]
 
@@ -37,8 +37,9 @@ def _is_generic(name: str, scenario: Scenario) -> bool:
 
 @dataclass(slots=True)
 class Hunt:
-    """A hunt through ``scenarios``, whose ``state`` lives in ``folder``. ``threads``: so many steps are taken at a
-    time; the results do not depend on it. ``max_memory``: of each process; ``max_steps``: of the whole hunt.
+    """A hunt through ``scenarios``, whose ``state`` lives in ``folder``. ``threads``: so many steps are
+    taken at a time; the results do not depend on it. ``max_memory``: of each process; ``max_steps``: of the
+    whole hunt.
     """
 
     scenarios: Sequence[Scenario]

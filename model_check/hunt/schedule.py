@@ -1,8 +1,8 @@
 """The order of a hunt: rounds over all scenarios, in each a step of every scenario.
 
-The first round searches the scenarios as they are. Then come lines of widenings: each step of a line adds one,
-which the seed draws, to the scenario of the step before; a line begins anew with what the first round left.
-Everything here follows from the seed and the results of earlier steps, and not from time.
+The first round searches the scenarios as they are. Then come lines of widenings: each step of a line adds
+one, which the seed draws, to the scenario of the step before; a line begins anew with what the first round
+left. Everything here follows from the seed and the results of earlier steps, and not from time.
 """
 
 from __future__ import annotations

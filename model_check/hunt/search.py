@@ -1,4 +1,4 @@
-"""One step of a hunt: the violations of a scenario, by their causes, as far as so many states and walks go."""
+"""One step of a hunt: the violations of a scenario by their causes, within some states and walks."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def look(
     threads: int = 1,
     limits: Limits = UNLIMITED,
 ) -> Looked:
-    """Search ``scenario``, a widening of ``origin``, until nothing more turns up. ``explores``: all states are
-    explored first, as far as ``effort`` allows. Raises OutOfLimits and KeyboardInterrupt.
+    """Search ``scenario``, a widening of ``origin``, until nothing more turns up. ``explores``: all states
+    are explored first, as far as ``effort`` allows. Raises OutOfLimits and KeyboardInterrupt.
     """
     seen: list[Sighting] = []
     left: Scenario | None = scenario

@@ -15,9 +15,9 @@ from kraftcheck.systems.scenario import Scenario
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a scenario has come to. ``first``: what the first round left of it, ``now``: the last step; ``None``
-    where there is nothing to go on with. ``explores``: whether it was small enough to explore all states;
-    ``widened``: the widenings since ``first``.
+    """What a scenario has come to. ``first``: what the first round left of it, ``now``: the last step;
+    ``None`` where there is nothing to go on with. ``explores``: whether it was small enough to explore all
+    states; ``widened``: the widenings since ``first``.
     """
 
     first: Scenario | None = None

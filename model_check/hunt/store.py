@@ -27,9 +27,9 @@ class _Model(BaseModel):
 
 
 class Seen(_Model):
-    """The first violation by a cause, or of new ones that are alike: where it was seen, after how many steps of
-    the hunt and seconds; ``times``: how often in all. ``file``: that of the scenario which shows it, if it is new;
-    ``confirmed``: whether exploring that file shows it.
+    """The first violation by a cause, or of new ones that are alike: where it was seen, after how many steps
+    of the hunt and seconds; ``times``: how often in all. ``file``: that of the scenario which shows it, if
+    it is new; ``confirmed``: whether exploring that file shows it.
     """
 
     property: str
@@ -54,9 +54,9 @@ class LineData(_Model):
 
 
 class State(_Model):
-    """``scenarios``: the chosen ones, each with the digest of its content; ``done``: how many of them have taken
-    the step of ``round``. ``steps``: all steps that searched a scenario. ``causes``, ``new``: what was seen, by
-    the id of the finding and by the name of the scenario that was written.
+    """``scenarios``: the chosen ones, each with the digest of its content; ``done``: how many of them have
+    taken the step of ``round``. ``steps``: all steps that searched a scenario. ``causes``, ``new``: what was
+    seen, by the id of the finding and by the name of the scenario that was written.
     """
 
     format: Literal["kraftcheck-hunt-state"] = "kraftcheck-hunt-state"

@@ -1,8 +1,8 @@
-"""Widenings of a scenario: each allows all that the scenario allows, and more. Two switch a mode on that Kafka
-has, and change the course of things instead: fetches in purgatory, and late reads.
+"""Widenings of a scenario: each allows all that the scenario allows, and more. Two switch a mode on that
+Kafka has, and change the course of things instead: fetches in purgatory, and late reads.
 
-A widening is a name and a function from the data of a scenario to wider data. It does not know whether the kind
-of system can be built with it: :func:`widened` tries that.
+A widening is a name and a function from the data of a scenario to wider data. It does not know whether the
+kind of system can be built with it: :func:`widened` tries that.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ Data = dict[str, Any]
 
 #: The timers of replicas that any scenario may have.
 _TIMERS = ("election", "fetch", "check-quorum", "begin-quorum-epoch")
+#: The budgets of brokers and their controller.
+_OF_BROKERS = (
+    "timeouts", "contact-losses", "request-timeouts", "failovers", "crashes", "cuts", "shutdowns", "appends",
+    "duplicates", "isr-changes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,7 @@ def widened(scenario: Scenario, widening: Widening) -> Scenario | None:
 def _of_brokers(scenario: Scenario) -> Iterator[Widening]:
     if getattr(scenario.check, "serves_at_most", None) is not None:
         return  # What it promises holds within its own bounds.
-    for name in ("timeouts", "contact-losses", "request-timeouts", "failovers", "crashes", "cuts", "shutdowns",
-                 "appends", "duplicates", "isr-changes"):  # fmt: skip
+    for name in _OF_BROKERS:
         yield _budget(scenario, name)
 
 

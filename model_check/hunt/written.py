@@ -29,7 +29,7 @@ _LONGEST_NAME = 50
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A new violation as a scenario. ``confirmed``: whether exploring ``MOST_STATES`` states of it shows it."""
+    """A new violation as a scenario. ``confirmed``: whether exploring it shows it."""
 
     scenario: Scenario
     trace: Trace
@@ -43,8 +43,8 @@ def name_of(likeness: Likeness) -> str:
 
 
 def written(sighting: Sighting, name: str, threads: int) -> Written:
-    """The scenario that shows ``sighting``: with the bounds that it needs, if exploring that shows it; otherwise
-    with those in which it was seen.
+    """The scenario that shows ``sighting``: with the bounds that it needs, if exploring that shows it;
+    otherwise with those in which it was seen.
     """
     trace = sighting.trace
     wide = _named(_alone(trace), name)

@@ -9,26 +9,27 @@ from typing import Any
 import pytest
 
 from kraftcheck.cli.main import main
+from kraftcheck.engine.system import Limits
 from kraftcheck.hunt import run as hunting
 from kraftcheck.hunt import store
 from kraftcheck.hunt.causes import LEFT_OUT, cause_of, likeness_of
 from kraftcheck.hunt.past import gone_past, whole
 from kraftcheck.hunt.run import Hunt, generic
 from kraftcheck.hunt.search import Effort, OutOfLimits, look
-from kraftcheck.engine.system import Limits
 from kraftcheck.hunt.step import Done, Job, Line, take
 from kraftcheck.hunt.written import name_of
 from kraftcheck.reference import vote
+from kraftcheck.reference.replica import Prospective, Unattached
 from kraftcheck.reference.work import Work
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.scenario import Scenario, find, load, parse
 
 SMALL = """
-name = "two-voters"
-about = "Two voters elect a leader."
-replicas = { voters = [1, 2] }
+name = "small"
+about = "Three voters elect a leader."
+replicas = { voters = [1, 2, 3] }
 network = { capacity = 2 }
-budgets = { timers = 2 }
+budgets = { timers = 3 }
 expect = { verdict = "holds" }
 """
 EFFORT = Effort(20_000, 100, 40)
@@ -53,19 +54,23 @@ def comparable(state: store.State) -> dict[str, Any]:
 @pytest.fixture
 def votes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted defect: votes are granted without a look at the vote that was cast."""
-    monkeypatch.setattr(vote, "would_grant_vote", lambda work, request: True)
+
+    def would_grant(work: Work, request: object) -> bool:
+        return isinstance(work.replica.role, Unattached | Prospective)
+
+    monkeypatch.setattr(vote, "would_grant_vote", would_grant)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("votes_twice")
 def test_a_planted_defect_is_found_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "two-voters.toml"
+    file = tmp_path / "small.toml"
     file.write_text(SMALL, encoding="utf-8")
     folder = tmp_path / "hunted"
     command = ["hunt", str(file), "--steps", "3", "--threads", "1", "-o", str(folder), "--json"]
     assert main(command) == 1
     data = json.loads(capsys.readouterr().out)
-    assert data["steps"] == 3 and data["complete"] and data["known"] == []
+    assert data["steps"] == 3 and data["complete"]
     names = {each["name"] for each in data["new"]}
     assert names and all(each["confirmed"] and each["file"] == f"{each['name']}.toml" for each in data["new"])
     assert {path.stem for path in folder.glob("hunt-*.toml")} == names
@@ -81,7 +86,7 @@ def test_a_planted_defect_is_found_and_written(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.slow
 @pytest.mark.usefixtures("votes_twice")
 def test_walks_find_it_too_and_what_they_find_is_short() -> None:
-    scenario = parse(SMALL.replace("capacity = 2", "capacity = 3").replace("timers = 2", "timers = 6"))
+    scenario = parse(SMALL.replace("capacity = 2", "capacity = 3").replace("timers = 3", "timers = 6"))
     by_walks = look(scenario, scenario, Effort(1, 2_000, 60), 7, explores=False)
     exhaustive = look(scenario, scenario, Effort(500_000, 1, 1), 7, explores=True)
     assert by_walks.seen and by_walks.seen[0].walked and not exhaustive.seen[0].walked
@@ -163,10 +168,10 @@ def test_a_line_without_a_scenario_is_passed_over() -> None:
 def test_another_hunt_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenarios = [parse(SMALL)]
     state = store.begin(tmp_path, scenarios, 3)
-    store.keep_line(state, "two-voters", Line(scenarios[0], None, False, ("budgets.crashes",)))
+    store.keep_line(state, "small", Line(scenarios[0], None, False, ("budgets.crashes",)))
     store.save(tmp_path, state)
     assert store.begin(tmp_path, scenarios, 3) == state
-    assert store.line_of(state, "two-voters") == Line(scenarios[0], None, False, ("budgets.crashes",))
+    assert store.line_of(state, "small") == Line(scenarios[0], None, False, ("budgets.crashes",))
     assert main(["hunt", "single-voter", "--seed", "3", "-o", str(tmp_path)]) == 2
     assert "begun with other scenarios" in capsys.readouterr().err
     (tmp_path / store.STATE).write_text(json.dumps({"format": "other"}), encoding="utf-8")

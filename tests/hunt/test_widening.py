@@ -1,4 +1,4 @@
-"""Every widening of a scenario is a scenario of which a system can be built, and allows all that it allowed."""
+"""Every widening of a scenario can be built, and allows all that the scenario allowed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ OF_ONE = ["voter-change-reverted", "addition-answered-on-append", "disk-loss-dyn
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_ONE)
 def test_the_behaviours_of_a_scenario_stay_possible(name: str) -> None:
-    """Random behaviours within the bounds are those of each widening with the same replicas, too, step by step.
+    """Random behaviours within the bounds are those of each widening with the same replicas, too.
 
     A step is known by its kind, replica, message and name. No loss is taken: a larger network needs it later.
     """
@@ -106,7 +106,7 @@ def likeness(step: Any) -> tuple[Any, ...]:
 
 
 def is_possible(system: Any, behaviour: list[tuple[Any, ...]]) -> bool:
-    """Whether some behaviour of ``system`` has these steps in this order; outcomes of one name are all tried."""
+    """Whether some behaviour of ``system`` has these steps in order; outcomes of one name are all tried."""
     states = list(initial_states(system))
     for wanted in behaviour:
         found = (step for state in states for step in steps(system, state) if likeness(step) == wanted)

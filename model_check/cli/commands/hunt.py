@@ -1,4 +1,4 @@
-"""``kraftcheck hunt``: widen the bounds of scenarios step by step, and look for violations without a known cause."""
+"""``kraftcheck hunt``: widen scenarios step by step, and look for violations without a known cause."""
 
 from __future__ import annotations
 
