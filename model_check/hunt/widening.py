@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kraftcheck.support.errors import InputError
@@ -89,7 +90,7 @@ def _of_replicas(scenario: KRaftScenario) -> Iterator[Widening]:
     # A read that may always be late may wait for ever.
     reads = () if scenario.check.eventually else ("late-reads",)
     for name in ("discovery", "delayed-fetches", *reads):
-        yield Widening(f"environment.{name}", lambda data, name=name: _set(data, "environment", name, True))
+        yield Widening(f"environment.{name}", partial(_set, table="environment", key=name, value=True))
     if scenario.network.cut:
         yield Widening("network.cut", lambda data: _set(data, "network", "cut", []))
     if replicas.changing and not scenario.admin.alters:
@@ -97,7 +98,7 @@ def _of_replicas(scenario: KRaftScenario) -> Iterator[Widening]:
     if scenario.network.addresses == "known":
         yield Widening("moves", lambda data: _move(data, scenario))
         for id in replicas.voters:
-            yield Widening(f"misadvertised {id}", lambda data, id=id: _listed(data, "misadvertised", id))
+            yield Widening(f"misadvertised {id}", partial(_listed, key="misadvertised", id=id))
     yield from _more_replicas(scenario)
 
 
@@ -106,8 +107,8 @@ def _of_voter_sets(scenario: KRaftScenario) -> Iterator[Widening]:
     if replicas.upgradable:
         yield Widening("upgrade", lambda data: _request(data, "upgrade kraft.version", first=True))
     for id in voters:
-        yield Widening(f"remove {id}", lambda data, id=id: _request(data, f"remove {id}"))
-        yield Widening(f"add {id}", lambda data, id=id: _request(data, f"add {id}"))
+        yield Widening(f"remove {id}", partial(_request, step=f"remove {id}"))
+        yield Widening(f"add {id}", partial(_request, step=f"add {id}"))
     if scenario.admin.steps:
         yield Widening("admin at any leader", lambda data: data["admin"].pop("at", None))
         yield Widening("admin in any order", lambda data: _set(data, "admin", "order", "any"))
