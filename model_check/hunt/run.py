@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,15 +60,17 @@ class Hunt:
         self._earlier, deadline = self.state.seconds, time.time() + seconds
         save(self.folder, self.state)
         prepare()  # Otherwise each process compiles.
-        while time.time() < deadline and not self._complete():
-            if not self._round(deadline):
-                return time.time() >= deadline
+        count = min(self.threads, len(self.scenarios))
+        with nullcontext() if count < 2 else processes(count) as pool:
+            while time.time() < deadline and not self._complete():
+                if not self._round(deadline, pool):
+                    return time.time() >= deadline
         return True
 
     def _complete(self) -> bool:
         return self.max_steps is not None and self.state.steps >= self.max_steps
 
-    def _round(self, deadline: float) -> bool:
+    def _round(self, deadline: float, pool: ProcessPoolExecutor | None) -> bool:
         """Take the steps of the present round that are left; whether all were complete."""
         state = self.state
         left = self.scenarios[state.done :]
@@ -75,7 +78,7 @@ class Hunt:
             Job(each, line_of(state, each.name), state.round, state.seed, deadline, self.max_memory)
             for each in left
         ]
-        for job, done in zip(jobs, self._results(jobs), strict=False):
+        for job, done in zip(jobs, _results(jobs, pool), strict=False):
             if done is None:
                 return False
             self._keep(job, done)
@@ -85,21 +88,6 @@ class Hunt:
             state.round, state.done = state.round + 1, 0
         save(self.folder, state)
         return True
-
-    def _results(self, jobs: Sequence[Job]) -> Iterator[Done | None]:
-        """The results of ``jobs``, in their order."""
-        count = min(self.threads, len(jobs))
-        with nullcontext() if count < 2 else processes(count) as pool:
-            if pool is None:
-                yield from map(take, jobs)
-                return
-            futures = [pool.submit(take, job) for job in jobs]
-            try:
-                for future in futures:
-                    yield future.result()
-            finally:
-                for future in futures:
-                    future.cancel()
 
     def _keep(self, job: Job, done: Done) -> None:
         state = self.state
@@ -144,3 +132,17 @@ class Hunt:
                 }
             )
         table[name] = seen
+
+
+def _results(jobs: Sequence[Job], pool: ProcessPoolExecutor | None) -> Iterator[Done | None]:
+    """The results of ``jobs``, in their order; ``pool``: the processes that take them, if not this one."""
+    if pool is None:
+        yield from map(take, jobs)
+        return
+    futures = [pool.submit(take, job) for job in jobs]
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()

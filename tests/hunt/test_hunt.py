@@ -86,7 +86,7 @@ def test_a_planted_defect_is_found_and_written(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.slow
 @pytest.mark.usefixtures("votes_twice")
 def test_walks_find_it_too_and_what_they_find_is_short() -> None:
-    scenario = parse(SMALL.replace("capacity = 2", "capacity = 3").replace("timers = 3", "timers = 6"))
+    scenario = parse(SMALL.replace("capacity = 2", "capacity = 4").replace("timers = 3", "timers = 4"))
     by_walks = look(scenario, scenario, Effort(1, 2_000, 60), 7, explores=False)
     exhaustive = look(scenario, scenario, Effort(500_000, 1, 1), 7, explores=True)
     assert by_walks.seen and by_walks.seen[0].walked and not exhaustive.seen[0].walked
@@ -145,10 +145,10 @@ def test_a_hunt_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.slow
 def test_threads_change_nothing_and_the_seed_does(tmp_path: Path) -> None:
-    scenarios = [parse(SMALL), find("former-candidate-restarts"), find("auto-join")]
-    one = hunted(tmp_path / "one", scenarios, 9)
-    two = hunted(tmp_path / "two", scenarios, 9, threads=2)
-    other = hunted(tmp_path / "other", scenarios, 9, seed=1)
+    scenarios = [find("former-candidate-restarts"), find("single-voter")]
+    one = hunted(tmp_path / "one", scenarios, 5)
+    two = hunted(tmp_path / "two", scenarios, 5, threads=2)
+    other = hunted(tmp_path / "other", scenarios, 5, seed=1)
     assert comparable(one) == comparable(two)
     assert comparable(one)["lines"] != comparable(other)["lines"]
 
