@@ -45,7 +45,7 @@ class Sighting:
 @dataclass(frozen=True, slots=True)
 class Looked:
     """The result of a step. ``past``: the scenario that goes past all that was seen, ``None`` if nothing is
-    left to judge. ``whole``: whether the last search explored all states.
+    left to judge; the search ends with what is new. ``whole``: whether the last search explored all states.
     """
 
     seen: tuple[Sighting, ...]
@@ -53,6 +53,11 @@ class Looked:
     states: int
     walked: int
     whole: bool
+
+    @property
+    def new(self) -> bool:
+        """Whether a violation has no known cause."""
+        return any(each.cause is None for each in self.seen)
 
 
 class OutOfLimits(Exception):
@@ -83,6 +88,8 @@ def look(
             break
         seen.append(found)
         left = gone_past(left, found.trace.property or "", known_as(found.cause))
+        if found.cause is None:
+            break  # What comes after it may be its consequence.
     return Looked(tuple(seen), left, states, walked, whole)
 
 
@@ -109,7 +116,7 @@ class _Search:
             explorer=self._explored,
         )
         _require_within(result.limit)
-        self.states, self.whole = result.exploration.distinct, result.limit is None
+        self.states, self.whole = result.exploration.distinct, result.exploration.limit is None
         for trace in result.traces(seek=False):
             yield Sighting(trace, cause_of(trace, self.origin), False)
         if not self.whole:

@@ -67,7 +67,9 @@ def take(job: Job) -> Done | None:
         # Judging it needs a larger network than there is: this line ends.
         return Done(replace(line, now=None), searched=False)
     first = found.past if job.round == 0 else line.first
-    after = replace(line, first=first, now=found.past, explores=line.explores and found.whole)
+    # Wider scenarios would show what is new again, and its consequences.
+    now = None if found.new else found.past
+    after = replace(line, first=first, now=now, explores=line.explores and found.whole)
     return Done(after, found.seen, found.states, found.walked)
 
 

@@ -78,7 +78,9 @@ def _of_replicas(scenario: KRaftScenario) -> Iterator[Widening]:
     yield Widening("bounds.max-epoch", lambda data: _add(data, "bounds", "max-epoch", 1))
     if replicas.views:
         return  # Replicas that differ on the voters stand for a history that more faults would contradict.
-    budgets = ["appends", "crashes", "timeouts", "resigns", "duplicates", "snapshots", "timers"]
+    budgets = ["appends", "crashes", "timeouts", "resigns", "duplicates", "timers"]
+    if not environment.late_reads:
+        budgets.append("snapshots")  # A late read of what a snapshot has deleted is not modelled.
     if not scenario.check.eventually:
         budgets.append("shutdowns")  # A process that has stopped for ever reaches no goal.
     if replicas.changing:
@@ -90,7 +92,7 @@ def _of_replicas(scenario: KRaftScenario) -> Iterator[Widening]:
         yield Widening("crashes anywhere", _crashes_anywhere)
     yield Widening("power loss", _power_loss)
     # A read that may always be late may wait for ever.
-    reads = () if scenario.check.eventually else ("late-reads",)
+    reads = () if scenario.check.eventually or scenario.budgets.snapshots else ("late-reads",)
     for name in ("discovery", "delayed-fetches", *reads):
         yield Widening(f"environment.{name}", partial(_set, table="environment", key=name, value=True))
     if scenario.network.cut:
