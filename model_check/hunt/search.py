@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from kraftcheck.checking.run import CheckResult, check
-from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.explorer import LimitReached, explore
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
-from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, System
-from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, Outcome, System
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.hunt.causes import cause_of, known_as
 from kraftcheck.hunt.past import gone_past
@@ -26,7 +25,9 @@ _OF_THE_RUN = ("max_seconds", "max_memory", INTERRUPTED)
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How far a step goes: so many states are explored, and where there are more, so many walks taken."""
+    """How far a step goes: so many states are explored, with as many questions to the reference, and where
+    there are more, so many walks taken.
+    """
 
     states: int
     walks: int
@@ -93,6 +94,33 @@ def look(
     return Looked(tuple(seen), left, states, walked, whole)
 
 
+class _Asked:
+    """``system``, which answers so many questions: what a state costs differs by a hundred times, and the
+    time that an answer takes must not decide how far a step goes.
+    """
+
+    def __init__(self, system: System, most: int) -> None:
+        self._system, self._left = system, most
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def deliver(self, component: int, local: Any, message: Any) -> Sequence[Outcome]:
+        """As of the system. Raises LimitReached."""
+        self._ask()
+        return self._system.deliver(component, local, message)
+
+    def actions(self, component: int, local: Any) -> Sequence[Outcome]:
+        """As of the system. Raises LimitReached."""
+        self._ask()
+        return self._system.actions(component, local)
+
+    def _ask(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise LimitReached("max_states")
+
+
 @dataclass(slots=True)
 class _Search:
     scenario: Scenario
@@ -104,7 +132,6 @@ class _Search:
     states: int = 0
     walked: int = 0
     whole: bool = False
-    _tables: Tables | None = None
 
     def sightings(self, *, explores: bool) -> Iterator[Sighting]:
         """The violations by exploring, and by walks where that does not see all states."""
@@ -123,8 +150,8 @@ class _Search:
             yield from self._walks(result)
 
     def _explored(self, system: System, **arguments: Any) -> Exploration:
-        self._tables = Tables(system)
-        return explore(system, tables=self._tables, **arguments)
+        asked = cast(System, _Asked(system, self.effort.states))
+        return explore(asked, **arguments)
 
     def _walks(self, result: CheckResult) -> Iterator[Sighting]:
         system = cast(System, result.system)
@@ -135,7 +162,6 @@ class _Search:
             self.effort.depth,
             threads=self.threads,
             limits=self.limits,
-            tables=self._tables,
         )
         _require_within(found.limit)
         self.walked = found.generated

@@ -21,7 +21,9 @@ from kraftcheck.hunt.written import name_of
 from kraftcheck.reference import vote
 from kraftcheck.reference.replica import Prospective, Unattached
 from kraftcheck.reference.work import Work
+from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
+from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario, find, load, parse
 
 SMALL = """
@@ -194,3 +196,55 @@ def test_a_hunt_begins_with_scenarios_that_are_about_no_finding() -> None:
         name for name in chosen if name.startswith(("finding-", "fixed-", "mutants-", "parity-", "nightly-"))
     ]
     assert all(each.expect.verdict == "holds" for each in chosen.values())
+
+
+@pytest.mark.slow
+def test_the_report_names_causes_and_where_they_were_seen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["hunt", "former-candidate-restarts", "--steps", "1", "--threads", "1", "-o", str(tmp_path)]
+    assert main(command) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "known causes, set aside: 1 restart-as-candidate: NoFatal in 4 steps" in said
+    assert said.endswith("new: nothing")
+    # The same command has nothing left to do.
+    before = (tmp_path / store.STATE).read_text(encoding="utf-8")
+    assert main(command) == 0
+    assert comparable(store.State.model_validate_json(before)) == comparable(
+        store.State.model_validate_json((tmp_path / store.STATE).read_text(encoding="utf-8"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"), [(KeyboardInterrupt, "interrupted"), (None, "stopped by --max-memory")]
+)
+def test_a_hunt_that_ends_early_says_so(
+    ending: type[KeyboardInterrupt] | None,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def ended(hunt: Hunt, seconds: float) -> bool:
+        if ending is not None:
+            raise ending
+        return False
+
+    monkeypatch.setattr(Hunt, "run", ended)
+    assert main(["hunt", "single-voter", "-o", str(tmp_path)]) == 3
+    assert said in capsys.readouterr().err
+
+
+def test_a_step_asks_the_reference_no_more_than_its_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a step of few states, but of costly ones, would take as long as it likes."""
+    scenario, counted = whole(find("three-voters-elect")), 0
+    actions = KRaftSystem.actions
+
+    def counting(system: KRaftSystem, component: int, local: Node) -> Any:
+        nonlocal counted
+        counted += 1
+        return actions(system, component, local)
+
+    monkeypatch.setattr(KRaftSystem, "actions", counting)
+    found = look(scenario, scenario, Effort(40, 1, 1), 0, explores=True)
+    assert not found.whole and not found.seen and 10 < counted <= 60
