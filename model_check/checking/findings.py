@@ -123,9 +123,11 @@ def known_findings() -> tuple[Known, ...]:
     return tuple(Known.model_validate(entry) for entry in tomllib.loads(text)["finding"])
 
 
-def recognised(trace: Trace) -> Known | None:
-    """The finding that the counterexample ``trace`` looks like."""
-    return next((known for known in known_findings() if _fits(known, trace)), None)
+def recognised(trace: Trace, *, of_any_variant: bool = False) -> Known | None:
+    """The finding that the counterexample ``trace`` looks like. ``of_any_variant``: also where the finding is one
+    of other variants of the protocol.
+    """
+    return next((known for known in known_findings() if _fits(known, trace, of_any_variant)), None)
 
 
 def in_words(known: Known, violated: str) -> str:
@@ -159,12 +161,12 @@ def faults(trace: Trace) -> dict[int, str]:
     return {number: each.fault for number, each in zip(numbers, known.steps, strict=True) if each.fault}
 
 
-def _fits(known: Known, trace: Trace) -> bool:
+def _fits(known: Known, trace: Trace, of_any_variant: bool) -> bool:
     scenario: Any = trace.scenario
     protocol = scenario.protocol
     variant = protocol.preset if hasattr(protocol, "preset") else protocol.form
     family = "kafka" if variant.startswith("kafka-") else variant  # Releases differ from it in few rules.
-    wanted = trace.property in known.properties and family in known.variants
+    wanted = trace.property in known.properties and (of_any_variant or family in known.variants)
     return wanted and _steps_like(known.steps, trace, 0, {}) is not None
 
 

@@ -35,6 +35,7 @@ COMMANDS = {
     "new": "write a commented scenario to begin with",
     "check": "explore scenarios exhaustively and compare the verdicts with the expected ones",
     "simulate": "explore a scenario by random walks",
+    "hunt": "widen the bounds of scenarios step by step, and look for violations without a known cause",
     "rules": "query the rule catalogue",
     "step": "query what a replica does on one event, and by which rules",
     "trace": "show or replay a trace file",

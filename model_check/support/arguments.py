@@ -87,3 +87,11 @@ def any_seconds(text: str) -> float:
     if not re.fullmatch(r"\d{1,9}(\.\d+)?", text):
         raise argparse.ArgumentTypeError(f"expected a number of seconds, not '{text}'")
     return float(text)
+
+
+def duration(text: str) -> float:
+    """Seconds of a time such as 90s, 30m or 1h; a number alone is seconds."""
+    match = re.fullmatch(r"(\d{1,7})([smh]?)", text, re.ASCII)
+    if match is None or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"expected a time such as 90s, 30m or 1h, not '{text[:40]}'")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]

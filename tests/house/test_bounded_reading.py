@@ -32,6 +32,7 @@ expect = { verdict = "holds" }
 COMMANDS = (
     ["check", "FILE"],
     ["simulate", "FILE"],
+    ["hunt", "FILE", "-o", "FOLDER"],
     ["graph", "FILE"],
     ["trace", "show", "FILE"],
     ["trace", "replay", "FILE"],

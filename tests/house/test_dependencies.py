@@ -15,8 +15,8 @@ LOWER = ("kraftcheck.reference", "kraftcheck.spec")
 
 #: The packages, from those that know least to the command line: each imports only those before it.
 LAYERS = (
-    "spec", "reference", "support", "engine", "systems", "traces", "checking", "graphs", "query", "evidence",
-    "vectors", "impact", "proof", "tlc", "pipeline", "bench", "explorer", "site", "cli",
+    "spec", "reference", "support", "engine", "systems", "traces", "checking", "hunt", "graphs", "query",
+    "evidence", "vectors", "impact", "proof", "tlc", "pipeline", "bench", "explorer", "site", "cli",
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ FILES = {
 }
 FOLDERS = {
     "check single-voter --traces": "kraftcheck.cli.commands.check.check",
+    "hunt single-voter -o": "kraftcheck.cli.commands.hunt.Hunt",
     "tlc --trace TRACE -o": "kraftcheck.traces.json_form.load",
     "drive --adapter COMMAND --save": "kraftcheck.cli.commands.drive.AdapterProcess",
 }

@@ -6,6 +6,7 @@ import ast
 import json
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,7 @@ COMMANDS = [
     ("graph single-voter --format json", ["graph"]),
     ("graph single-voter --to role=Leader --format json", ["graph-answer"]),
     ("impact VOTE-10 --json", ["impact"]),
+    ("hunt single-voter --steps 2 --threads 1 --json -o HUNTED", ["hunt"]),
 ]
 
 
@@ -61,8 +63,10 @@ def objects(text: str) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("line", "names"), COMMANDS, ids=[line for line, _ in COMMANDS])
-def test_outputs_are_valid(line: str, names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split(line)) in (0, 1, 3)
+def test_outputs_are_valid(
+    line: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.replace("HUNTED", str(tmp_path)) for word in shlex.split(line)]) in (0, 1, 3)
     found = list(objects(capsys.readouterr().out))
     assert len(found) == len(names)
     for text, name in zip(found, names, strict=True):

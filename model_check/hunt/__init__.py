@@ -1,0 +1,1 @@
+"""Bounds that grow by themselves: scenarios are widened, and their violations sorted by cause."""
