@@ -134,8 +134,9 @@ def _arm_first_timer(work: Work) -> None:
         if work.replica.describes_itself:
             work.emit(ArmTimer(Timer.UPDATE_VOTER, Duration.UPDATE_VOTER_PERIOD))
     else:
-        duration = Duration.ELECTION_TIMEOUT if work.replica.is_voter else Duration.FOREVER
-        work.emit(ArmTimer(Timer.ELECTION, duration))
+        # A leader that was removed leaves Resigned as any other (Kafka: QuorumState.initialize).
+        waits = work.replica.is_voter or isinstance(work.replica.role, Resigned)
+        work.emit(ArmTimer(Timer.ELECTION, Duration.ELECTION_TIMEOUT if waits else Duration.FOREVER))
 
 
 def _elect_only_voter(work: Work) -> None:

@@ -12,6 +12,7 @@ from kraftcheck.reference.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EpochResponse,
+    VoteResponse,
 )
 from kraftcheck.reference.replica import Follower, Replica
 from kraftcheck.systems.kraft import membership
@@ -46,9 +47,11 @@ def _is_as_named(before: Replica, event: Event, execution: Execution, known: End
     after, named = execution.replica, _named(event)
     if named is None or named[:2] != (after.epoch, after.quorum_state.leader):
         return True
-    # A Prospective replica that still knows the leader, and loses the election, keeps its endpoints.
     kept = before.leader_endpoints if (before.epoch, before.quorum_state.leader) == named[:2] else ()
-    endpoints = named[2] or kept or membership.own_voters(before).endpoints(named[1])
+    # A Prospective replica that loses the election returns to the leader as it has known it.
+    returns = isinstance(response_of(event), VoteResponse)
+    endpoints = (kept or named[2]) if returns else (named[2] or kept)
+    endpoints = endpoints or membership.own_voters(before).endpoints(named[1])
     if any(effect.target == "Follower" for effect in execution.all(Transition)):
         return known == endpoints
     announced = any(_is_accepted(response) for response in execution.responses)

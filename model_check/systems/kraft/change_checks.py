@@ -114,19 +114,21 @@ def _opens_as_due(before: Replica, batches: list[Batch], batch: Batch, *, starts
 
 
 def _entrants_are_ready(before: Replica, batches: list[Batch], change: Batch, event: Event | None) -> bool:
-    """S-27: every replica that enters the voter set has caught up. All voters of the new set support the
-    effective kraft.version; a new voter has just reported its supported versions. An assignment (KIP-595)
-    names ids.
+    """S-27: every replica that enters the voter set has caught up. It supports the effective kraft.version,
+    and so does a voter whose entry changes, and each voter if the version does; a new voter has just reported
+    its supported versions. An assignment (KIP-595) names ids.
     """
     ready = _caught_up(before, event)
     assigned = assignments.added(membership.own_origin(before), tuple(batches), change)
     if not assigned <= {key.id for key in ready}:
         return False
-    _, old, version = _history(before, batches)[-1]
-    version, sets = membership.version_after(change, version), membership.sets_in(change)
+    _, old, effective = _history(before, batches)[-1]
+    version, sets = membership.version_after(change, effective), membership.sets_in(change)
+    unchanged = old.voters if version == effective else ()
     new = {key for voters in sets for key in membership.added(old, voters)}
     reporter = event.source if isinstance(event, ResponseReceived) else None
-    supported = all(_supports(voter, version) for voters in sets for voter in voters.voters)
+    changed = [voter for voters in sets for voter in voters.voters if voter not in unchanged]
+    supported = all(_supports(voter, version) for voter in changed)
     return supported and new <= ready and all(key.id == reporter for key in new)
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+from msgspec import Struct
+
 from kraftcheck.reference.disk import Disk
-from kraftcheck.reference.frozen import Frozen
 from kraftcheck.systems.kraft.labels import Elected, Label
 from kraftcheck.systems.kraft.network import InFlight
 from kraftcheck.systems.kraft.step import Action, CutStart
 
 
-class Due(Frozen):
+class Due(Struct, frozen=True):
     """A start to be made on ``disk``, as the ``action`` of a step that has spent ``costs`` so far.
 
     ``sends`` and ``labels`` are those of the step so far, ``cut`` the starts in it that crashes have cut

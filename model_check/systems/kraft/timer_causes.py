@@ -179,8 +179,8 @@ def _election_time(case: Case, entered: Transition, within_epoch: bool) -> Durat
         rejected = within_epoch and _is_rejection(case)
         if entered.source == "Prospective" and keeps and not rejected:
             return Duration.REMAINING
-    is_observer = entered.source == "Start" and not case.after.is_voter
-    return Duration.FOREVER if is_observer else Duration.ELECTION_TIMEOUT
+    observes = entered.source == "Start" and entered.target != "Resigned" and not case.after.is_voter
+    return Duration.FOREVER if observes else Duration.ELECTION_TIMEOUT
 
 
 # Causes.

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypeGuard
 
+from msgspec import Struct
+
 from kraftcheck.engine.system import Signal
 from kraftcheck.reference import disk as disks
 from kraftcheck.reference import effects, versions
 from kraftcheck.reference.disk import Disk
 from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import Event, RequestReceived
-from kraftcheck.reference.frozen import Frozen, replace
+from kraftcheck.reference.frozen import replace
 from kraftcheck.reference.log import Batch
 from kraftcheck.reference.messages import (
     AddRaftVoterRequest,
@@ -68,7 +70,7 @@ _VOTE_WITHOUT_PRE_VOTE = (0, 1)
 _TELLING = (ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND)
 
 
-class Left(Frozen):
+class Left(Struct, frozen=True):
     """The state that a crash leaves: the disk, the messages that were sent, the labels for the history."""
 
     disk: Disk
@@ -298,7 +300,7 @@ def is_boundary(effect: effects.Effect) -> bool:
 # Crash points: where within an execution a crash may fall.
 
 
-class CrashPoint(Frozen):
+class CrashPoint(Struct, frozen=True):
     """A crash after the first ``completed`` effects of ``execution``, which have ``left`` this.
 
     Where requests go out in any order, those that went out come first in this ``execution``.
