@@ -124,8 +124,8 @@ def known_findings() -> tuple[Known, ...]:
 
 
 def recognised(trace: Trace, *, of_any_variant: bool = False) -> Known | None:
-    """The finding that the counterexample ``trace`` looks like. ``of_any_variant``: also where the finding is one
-    of other variants of the protocol.
+    """The finding that the counterexample ``trace`` looks like. ``of_any_variant``: also where the finding is
+    one of other variants of the protocol.
     """
     return next((known for known in known_findings() if _fits(known, trace, of_any_variant)), None)
 

@@ -16,8 +16,8 @@ Item: TypeAlias = "str | dict[str, str | list[Item]]"
 _LEARN: Final = ("tutorial.md", "guide.md", "glossary.md")
 _HOW_TO: Final = (
     "howto/review-a-change.md", "howto/incident.md", "howto/implement.md", "howto/model.md", "scenarios.md",
-    "short-form.md", "ci.md", "impact.md", "hunt.md", "logs.md", "conform.md", "drive.md", "reproduce.md", "record.md",
-    "library.md", "extending.md", "contributing.md",
+    "short-form.md", "ci.md", "impact.md", "hunt.md", "logs.md", "conform.md", "drive.md", "reproduce.md",
+    "record.md", "library.md", "extending.md", "contributing.md",
 )  # fmt: skip
 _RUNBOOKS: Final = (
     "runbooks.md", "runbooks/no-leader.md", "runbooks/leader-changes.md", "runbooks/does-not-start.md",

@@ -38,7 +38,7 @@ CASES = [
     Case("a resigned leader informs all", "unattached id=1/A epoch=4 leader=1", "start",
          "unacknowledged=2,3; preferred successors=none"),
     *(
-        Case(f"a replica that does not vote: {stored}", f"unattached id=1 voters=2,3 {stored}", "start", becomes)
+        Case(f"no voter: {stored}", f"unattached id=1 voters=2,3 {stored}", "start", becomes)
         for stored, becomes in (
             ("epoch=4 leader=1", "Resigned 4; arm timer election: election timeout plus a random part of it"),
             ("epoch=4", "Unattached 4; arm timer election: never expires"),
