@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kraftcheck import spec
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.kraft.scenario import KRaftScenario
@@ -27,6 +28,9 @@ _OF_BROKERS = (
     "timeouts", "contact-losses", "request-timeouts", "failovers", "crashes", "cuts", "shutdowns", "appends",
     "duplicates", "isr-changes",
 )  # fmt: skip
+
+#: The properties that are judged where a scenario asks for them.
+_REQUESTED = frozenset(each.name for each in spec.load().properties.values() if each.judged == "on-request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,9 @@ def widenings(scenario: Scenario) -> Iterator[Widening]:
 
 
 def widened(scenario: Scenario, widening: Widening) -> Scenario | None:
-    """``scenario`` with ``widening``; ``None`` where it does not fit, or changes nothing."""
+    """``scenario`` with ``widening``; ``None`` where it does not fit, or changes nothing. Properties that
+    hold within the bounds of ``scenario`` only are left out.
+    """
     data = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     wider = copy.deepcopy(data)
     widening.widen(wider)
@@ -58,6 +64,9 @@ def widened(scenario: Scenario, widening: Widening) -> Scenario | None:
         _timers(wider, {*_TIMERS, *scenario.all_timers})
     if wider == data:
         return None
+    for key in ("properties", "only"):
+        if key in wider.get("check", {}):
+            wider["check"][key] = [name for name in wider["check"][key] if name not in _REQUESTED]
     try:
         found = from_data(wider, scenario.name)
         kind_of(found).build(found)

@@ -13,10 +13,12 @@ from kraftcheck.checking.smallest_bounds import used
 from kraftcheck.engine.system import Limits, Violation
 from kraftcheck.hunt.causes import Likeness
 from kraftcheck.hunt.search import Sighting
+from kraftcheck.reference.frozen import replace
 from kraftcheck.support.contents import digest_of
 from kraftcheck.support.errors import DiskError, InputError
 from kraftcheck.support.files import write_atomically
 from kraftcheck.support.toml_form import toml_text
+from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Expected, Scenario
 from kraftcheck.traces import Trace, files
 from kraftcheck.traces.build import walk_again
@@ -85,8 +87,6 @@ def _named(scenario: Scenario, name: str) -> Scenario:
 def _with_used_bounds(trace: Trace, wide: Scenario) -> Scenario | None:
     if trace.is_of_behaviours:
         return None  # A cycle needs room that its own steps do not show.
-    from kraftcheck.systems.kinds import kind_of
-
     try:
         walked = walk_again(kind_of(wide).build(wide), trace)
         path = tuple(taken.step.path for taken in walked.taken)
@@ -109,6 +109,4 @@ def _confirmed(scenario: Scenario, threads: int) -> Trace | None:
 
 
 def _with_scenario(trace: Trace, scenario: Scenario) -> Trace:
-    from kraftcheck.reference.frozen import replace
-
     return replace(trace, scenario=scenario)
