@@ -205,10 +205,10 @@ def to_follower(work: Work, epoch: int, leader: int, endpoints: tuple[Endpoint, 
     voted = None
     if epoch == current.epoch:
         _require(work, not isinstance(role, Leader), Fatal(FatalReason.LEADER_FOLLOWS), "TRANS-Forbid-3")
-        known = len(role.leader_endpoints) if isinstance(role, Follower) else -1
-        new = known < len(endpoints)
+        known = role.leader_endpoints if isinstance(role, Follower) else ()
+        new = len(known) < len(endpoints)
         if work.protocol.take_other_endpoints:
-            new = endpoints != work.replica.leader_endpoints
+            new = known != endpoints
         _require(work, new, Fatal(FatalReason.ALREADY_FOLLOWS), "TRANS-Follower-Follower")
         if work.protocol.vote_memory is VoteMemory.KEPT:
             _keep_vote(work)

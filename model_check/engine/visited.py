@@ -1,10 +1,10 @@
 """The visited set: 64-bit fingerprints in open addressing, in shards that grow one at a time.
 
 The top bits of a fingerprint name its shard, its low 32 bits the slot (scaled to the capacity, so that a
-shard may have any size and grow by less than a factor of two). A shard is grown when it is four fifths
-full, by a quarter; as long as it is small, to twice its size, as its memory matters less than the time. The
-shards begin with different sizes, so that they grow one after the other: at any
-time some are nearly full and some have just grown, and the set takes 11.2 bytes a state on average, plus
+shard may have any size and grow by any factor). A shard is grown when it is four fifths full: to twice its
+size as long as it is small, as its memory matters less than the time, later by a quarter. The shards begin
+with different sizes, so that they grow one after the other: at any time some are nearly full and some have
+just grown, and a large set takes 11.2 bytes a state on average, plus
 one shard's worth while it grows. Shards are anonymous memory maps, which give their pages back to the system
 at once when they are replaced.
 

@@ -15,12 +15,28 @@ from kraftcheck.traces import Trace
 from kraftcheck.traces.build import walk_again
 from kraftcheck.traces.model import TraceError, TraceStep
 
-#: The cause of a violation of a property that its scenario leaves out.
-LEFT_OUT = "left-out"
 #: The property that an exit violates.
 NO_FATAL = "NoFatal"
-#: Between a finding and a variant of the protocol that is not one of its own.
-_ELSEWHERE = "under"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A known cause: the id of the ``finding`` that a violation looks like, and the ``preset`` where it
+    is not one of the finding's; no finding: a property that its scenario leaves out.
+    """
+
+    finding: str | None = None
+    preset: str | None = None
+
+    def __str__(self) -> str:
+        if self.finding is None:
+            return "left-out"
+        return self.finding if self.preset is None else f"{self.finding} under {self.preset}"
+
+    @property
+    def known(self) -> Known | None:
+        """The finding."""
+        return next((each for each in known_findings() if each.id == self.finding), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +52,24 @@ class Likeness:
     faults: tuple[str, ...]
 
 
-def cause_of(trace: Trace, origin: Scenario) -> str | None:
-    """The id of the finding that ``trace`` looks like; ``None``: it is new. The id ends with a preset if the
-    finding is not one of this variant of the protocol, as far as is known.
+def cause_of(trace: Trace, origin: Scenario) -> Cause | None:
+    """The known cause of ``trace``; ``None``: it is new.
 
     The exits of a scenario that ignores them (``check.ignore-fatal``) are asked too: an exit is that of a
     finding if it is no violation any more where it is ignored. ``origin`` is the scenario as it was chosen.
     """
     known = recognised(trace)
     if known is not None:
-        return known.id
+        return Cause(known.id)
     if trace.property == NO_FATAL and isinstance(trace.scenario, KRaftScenario):
         exits = (each.finding for each in KNOWN if _is_ignored(trace, trace.scenario, each.finding))
         found = next(exits, None)
         if found is not None:
-            return found
+            return Cause(found)
     other = recognised(trace, of_any_variant=True)
     if other is not None:
-        return f"{other.id} {_ELSEWHERE} {_variant(trace.scenario)}"
-    return LEFT_OUT if trace.property in origin.check.without else None
-
-
-def known_as(cause: str | None) -> Known | None:
-    """The finding of this cause."""
-    id = (cause or "").partition(f" {_ELSEWHERE} ")[0]
-    return next((each for each in known_findings() if each.id == id), None)
+        return Cause(other.id, _variant(trace.scenario))
+    return Cause() if trace.property in origin.check.without else None
 
 
 def likeness_of(trace: Trace) -> Likeness:

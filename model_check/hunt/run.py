@@ -107,7 +107,7 @@ class Hunt:
 
     def _note(self, sighting: Sighting, job: Job, done: Done) -> None:
         known = sighting.cause is not None
-        name = sighting.cause or name_of(likeness_of(sighting.trace))
+        name = str(sighting.cause) if known else name_of(likeness_of(sighting.trace))
         table = self.state.causes if known else self.state.new
         if name in table:
             table[name].times += 1

@@ -12,7 +12,7 @@ from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import UNLIMITED, Exploration, Limits, Outcome, System
 from kraftcheck.engine.watch import INTERRUPTED
-from kraftcheck.hunt.causes import cause_of, known_as
+from kraftcheck.hunt.causes import Cause, cause_of
 from kraftcheck.hunt.past import gone_past
 from kraftcheck.systems.scenario import Scenario
 from kraftcheck.traces import Trace, build
@@ -39,7 +39,7 @@ class Sighting:
     """A violation: its trace, the finding that it looks like, and whether a random walk found it."""
 
     trace: Trace
-    cause: str | None
+    cause: Cause | None
     walked: bool
 
 
@@ -88,7 +88,8 @@ def look(
         if found is None:
             break
         seen.append(found)
-        left = gone_past(left, found.trace.property or "", known_as(found.cause))
+        known = None if found.cause is None else found.cause.known
+        left = gone_past(left, found.trace.property or "", known)
         if found.cause is None:
             break  # What comes after it may be its consequence.
     return Looked(tuple(seen), left, states, walked, whole)

@@ -29,6 +29,7 @@ from kraftcheck.reference.errors import ErrorCode
 from kraftcheck.reference.events import RequestReceived
 from kraftcheck.reference.messages import (
     BeginQuorumEpochRequest,
+    DescribeQuorumRequest,
     EndQuorumEpochRequest,
     FetchRequest,
     Request,
@@ -59,6 +60,7 @@ ELSEWHERE: Mapping[str, Request] = {
     "BeginQuorumEpoch": BeginQuorumEpochRequest(1, 2, None, (), partition=_OTHER),
     "EndQuorumEpoch": EndQuorumEpochRequest(1, 2, (), partition=_OTHER),
     "Fetch": FetchRequest(1, _SENDER, 0, 0, None, 0, partition=_OTHER),
+    "DescribeQuorum": DescribeQuorumRequest(_OTHER),
 }
 #: Why a message is refused.
 REASONS = VERSION, MISSING, NULL, TYPE, RANGE = "version", "missing", "null", "type", "range"

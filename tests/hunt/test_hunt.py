@@ -12,7 +12,7 @@ from kraftcheck.cli.main import main
 from kraftcheck.engine.system import Limits
 from kraftcheck.hunt import run as hunting
 from kraftcheck.hunt import store
-from kraftcheck.hunt.causes import LEFT_OUT, cause_of, likeness_of
+from kraftcheck.hunt.causes import Cause, cause_of, likeness_of
 from kraftcheck.hunt.past import gone_past, whole
 from kraftcheck.hunt.run import Hunt, generic
 from kraftcheck.hunt.search import Effort, OutOfLimits, look
@@ -101,7 +101,7 @@ def test_walks_find_it_too_and_what_they_find_is_short() -> None:
 def test_known_causes_are_set_aside_and_gone_past() -> None:
     scenario = whole(find("bootstrap-server-joins"))
     found = look(scenario, find("bootstrap-server-joins"), EFFORT, 0, explores=True)
-    causes = [each.cause for each in found.seen]
+    causes = [str(each.cause) for each in found.seen]
     assert causes == ["observer-without-voter-set", "helper-without-endpoints"]
     assert isinstance(found.past, KRaftScenario) and set(found.past.check.ignore_fatal) == set(causes)
     again = look(found.past, scenario, EFFORT, 0, explores=True)
@@ -112,7 +112,7 @@ def test_known_causes_are_set_aside_and_gone_past() -> None:
 def test_what_a_scenario_leaves_out_is_no_news() -> None:
     origin = find("older-voter-reports")
     found = look(whole(origin), origin, EFFORT, 0, explores=True)
-    assert [each.cause for each in found.seen] == [LEFT_OUT]
+    assert [each.cause for each in found.seen] == [Cause()]
     assert cause_of(found.seen[0].trace, whole(origin)) is None
     assert name_of(likeness_of(found.seen[0].trace)).startswith("hunt-no-fatal-")
     assert gone_past(whole(origin), "NoFatal", None) == found.past

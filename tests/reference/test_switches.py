@@ -166,6 +166,13 @@ def test_what_a_switch_changes(case: Case) -> None:
     assert [is_true(case.switched, found) for found in (usual, switched)] == [False, True]
 
 
+def test_with_other_endpoints_a_prospective_returns_to_the_leader_that_it_knows() -> None:
+    prospective = parse_replica(f"{PROSPECTIVE} leader=3")
+    for switches in ({}, {"take-other-endpoints": True}):
+        protocol = SWITCHES.protocol("kafka", switches, "test")
+        assert is_true("Follower 5", pieces(prospective, ask(prospective, "poll expired=election", protocol)))
+
+
 def test_no_value_is_forgotten() -> None:
     known = {(case.switch, case.value) for case in CASES}
     values = set()
