@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,16 +34,25 @@ def wait_for(condition: Callable[[], T], seconds: float = 60) -> T:
     return found
 
 
+def of_processes(file: str) -> Iterator[tuple[int, bytes]]:
+    """Each process that runs, and what a file of its folder in /proc says."""
+    # No glob: it looks at what it finds, and raises when the process has ended meanwhile.
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                content = Path("/proc", name, file).read_bytes()
+            except OSError:
+                continue
+            yield int(name), content
+
+
 def session(leader: int) -> list[int]:
     """The other processes of the session of ``leader``."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, number = path.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(number) == leader and state != "Z" and int(path.parent.name) != leader:
-            found.append(int(path.parent.name))
+    for pid, stat in of_processes("stat"):
+        state, _, _, number = stat.rpartition(b")")[2].split()[:4]
+        if int(number) == leader and state != b"Z" and pid != leader:
+            found.append(pid)
     return sorted(found)
 
 

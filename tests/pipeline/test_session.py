@@ -21,6 +21,7 @@ from kraftcheck.pipeline.daemon import without_archives
 from kraftcheck.pipeline.errors import in_a_sentence, start_sentence
 from kraftcheck.pipeline.session import chosen_master, settings_of, spark_session
 from kraftcheck.support.errors import InputError
+from tests.house.processes import of_processes
 
 ROOT = str(Path(__file__).parents[2])
 TASK = """
@@ -258,15 +259,9 @@ def test_a_signal_while_spark_starts_leaves_nothing_behind(
     assert _with(mark) == []
 
 
-def _with(mark: str) -> list[str]:
+def _with(mark: str) -> list[int]:
     """The processes whose environment has ``mark``."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            found += [place.parent.name] if f"KRAFTCHECK_TEST={mark}".encode() in place.read_bytes() else []
-        except OSError:
-            continue
-    return found
+    return [pid for pid, environ in of_processes("environ") if f"KRAFTCHECK_TEST={mark}".encode() in environ]
 
 
 # The progress line.

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from kraftcheck.systems.scenario import shipped
+from tests.house.processes import of_processes, session
 
 ROOT = str(Path(__file__).parents[3])
 LOCAL_CLUSTER = "local-cluster[2,1,2048]"
@@ -100,17 +101,10 @@ def test_some_ci_scenarios_on_a_cluster(tmp_path: Path) -> None:
 # Executors that are killed in the middle of levels change nothing.
 
 
-def executors(session: int) -> list[int]:
-    """The processes of executors in a session of the system."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            ours = entry.name.isdigit() and os.getsid(int(entry.name)) == session
-            if ours and b"CoarseGrainedExecutorBackend" in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+def executors(leader: int) -> list[int]:
+    """The processes of executors in the session of a process."""
+    commands = dict(of_processes("cmdline"))
+    return [pid for pid in session(leader) if b"CoarseGrainedExecutorBackend" in commands.get(pid, b"")]
 
 
 @pytest.mark.nightly
