@@ -10,7 +10,7 @@ file, the line and the key.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -277,12 +277,15 @@ def _shipped(name: str) -> Scenario:
     return parse(file.read_text(encoding="utf-8"), file.name)
 
 
-def find(word: str) -> Scenario:
-    """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError."""
+def find(word: str, also: Iterable[str] = ()) -> Scenario:
+    """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError.
+
+    also: further names that its sentence may suggest.
+    """
     # A shipped scenario is in the file of its name.
     if word in shipped_files():
         return _shipped(word)
     if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
-    hint = did_you_mean(word, shipped_files(), most=3) or "; 'kraftcheck check --list' lists them."
+    hint = did_you_mean(word, [*also, *shipped_files()], most=3) or "; 'kraftcheck check --list' lists them."
     raise InputError(f"there is no scenario '{word[:80]}'{hint}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 from kraftcheck.engine.watch import Progress
@@ -38,8 +39,8 @@ are compared with those of the reference.
       --adapter 'python -m kraftcheck.evidence.adapters.adapter'
 
 Exit status: 0 every step is confirmed, 1 a step differs, 2 the adapter or
-something else does not work, 3 a step could not be taken, or the run was
-interrupted.
+something else does not work, 3 a step could not be taken, all that was named
+is left out, or the run was interrupted.
 """
 
 
@@ -80,12 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
                     print_trace(found, verbose=arguments.verbose)
     if not arguments.json:
         print_summary(results, time.monotonic() - begin)
-        for name, reason in left_out.items():
-            print(f"left out: {name}: {reason}")
+    for name, reason in left_out.items():
+        print(f"left out: {name}: {reason}", file=sys.stderr if arguments.json else sys.stdout)
     verdicts = {each.result.verdict for each in results}
     if "differs" in verdicts:
         return EXIT_DIFFERS
-    return EXIT_UNDETERMINED if "undetermined" in verdicts else EXIT_EXPECTED
+    return EXIT_EXPECTED if verdicts == {"confirmed"} else EXIT_UNDETERMINED
 
 
 def _behaviours(source: Source, left_out: dict[str, str]) -> list[Chosen]:

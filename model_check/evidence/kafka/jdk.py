@@ -49,7 +49,9 @@ class Jdk:
 
 def find() -> Jdk:
     """The JDK of this machine. Raises InputError, and MemoryError where it gets no memory."""
-    return Jdk(find_java(_USER, OLDEST), find_javac(_USER, OLDEST))
+    # The compiler first: its package contains the virtual machine, so that one message is enough.
+    javac = find_javac(_USER, OLDEST)
+    return Jdk(find_java(_USER, OLDEST), javac)
 
 
 def classpath(places: Iterable[Path]) -> str:

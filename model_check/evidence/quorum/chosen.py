@@ -102,7 +102,7 @@ def _named(word: str) -> list[Source]:
         raise InputError(
             f"{word}: there is no such file; 'kraftcheck check --traces DIR' writes trace files."
         )
-    return [Source(word, _required(scenario.find(word)))]
+    return [Source(word, _required(scenario.find(word, also=known)))]
 
 
 def _required(chosen: Scenario) -> KRaftScenario:

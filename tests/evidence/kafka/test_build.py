@@ -131,9 +131,13 @@ def test_an_interrupt_ends_the_compiler_and_leaves_nothing(
     assert not list((user_cache() / "kafka-adapters").iterdir())
 
 
-def test_without_a_compiler_one_sentence_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("missing", [("javac",), ("javac", "java")])
+def test_without_a_compiler_one_sentence_says_so(
+    missing: tuple[str, ...], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jar(home / "kafka" / "libs" / "kafka-raft-4.3.1.jar", **CLIENT)
-    (home / "jdk" / "bin" / "javac").unlink()
+    for name in missing:
+        (home / "jdk" / "bin" / name).unlink()
     monkeypatch.setenv("PATH", str(home))
     with pytest.raises(
         InputError, match=r"needs javac, the compiler of a JDK, 17 or later, .* default-jdk-headless"

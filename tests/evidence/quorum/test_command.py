@@ -114,6 +114,18 @@ def test_scenarios_are_taken_under_the_preset_of_the_kafka(
     )
 
 
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_nothing_is_confirmed_where_all_is_left_out(
+    option: tuple[str, ...], reproduce: Reproduce, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("restart-as-candidate", "--protocol", "kafka-3.9", *option)
+    assert reproduce(ReferenceAdapter, *words) == 3
+    captured = capsys.readouterr()
+    shown = captured.err if option else captured.out
+    assert "left out: finding-restart-as-candidate: " in shown
+    assert not option or not captured.out
+
+
 def test_scenarios_of_kafka_are_taken_under_the_preset_of_its_release() -> None:
     (kafka,), _ = sources(["finding-wiped-leader"])
     assert of_release([kafka], "kafka-4.3") == of_release([kafka], "kafka-4.4") == [kafka]
@@ -237,7 +249,7 @@ def test_an_adapter_that_does_not_work(
         ("finding-alter-quorum-leader-leaves", "have no form on the wire"),
         ("finding-late-registration", "no scenario of replicas"),
         ("no-such.json", "there is no such file"),
-        ("wiped-leadr", "no scenario"),
+        ("wiped-leadr", "no scenario 'wiped-leadr'; did you mean 'wiped-leader'"),
     ],
 )
 def test_what_cannot_be_reproduced(
