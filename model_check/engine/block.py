@@ -47,7 +47,7 @@ PARTS = 2
 
 @dataclass(slots=True)
 class Batch:
-    """New states in order: rows, fingerprints (uint64[rows, permutations]), parent numbers in the level
+    """New states in order: rows, fingerprints (uint64[rows, 2 * permutations]), parent numbers in the level
     before, step codes.
     """
 
@@ -57,14 +57,14 @@ class Batch:
     codes: NDArray[np.uint32]
 
     @property
-    def orbits(self) -> NDArray[np.uint64]:
+    def orbits(self) -> NDArray[np.void]:
         """The fingerprints in the form of the visited set."""
         return orbits(self.fps)
 
     @property
     def states(self) -> int:
         """The number of states in the orbits together."""
-        ordered = np.sort(self.fps, axis=1)
+        ordered = np.sort(self.fps[:, : self.fps.shape[1] // 2], axis=1)
         return len(ordered) + int(np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
 
 
@@ -74,9 +74,11 @@ class Worker:
     def __init__(self) -> None:
         size = 8 * BLOCK
         self.fps = np.empty(size, np.uint64)
+        self.tags = np.empty(size, np.uint16)
         self.rows = np.empty(size, np.int32)
         self.codes = np.empty(size, np.uint32)
         self.by_shard = np.empty(0, np.uint64)
+        self.tags_by_shard = np.empty(0, np.uint16)
         self.order = np.empty(0, np.int32)
         self.starts = np.empty(SHARDS + 1, np.int64)
         self.new = np.empty(0, np.uint8)
@@ -117,12 +119,13 @@ class Worker:
         while len(index):
             done = expand(
                 view, rows, fps, index, reduced, self.misses, self.pending, recent,
-                self.fps, self.rows, self.codes, self.firsts, self.goals, self.counters, self.saved,
-                self.changes,
+                self.fps, self.tags, self.rows, self.codes, self.firsts, self.goals, self.counters,
+                self.saved, self.changes,
             )  # fmt: skip
             index = index[done:]
             if len(index):
                 self.fps = np.concatenate([self.fps, np.empty_like(self.fps)])
+                self.tags = np.concatenate([self.tags, np.empty_like(self.tags)])
                 self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
                 self.codes = np.concatenate([self.codes, np.empty_like(self.codes)])
 
@@ -135,7 +138,8 @@ class Worker:
         """Put candidates back in row order after pending rows were appended behind the others."""
         size = self.candidates
         order = np.argsort(self.rows[:size], kind="stable")
-        for buffer in (self.fps, self.rows, self.codes):
+        buffers: tuple[NDArray[Any], ...] = (self.fps, self.tags, self.rows, self.codes)
+        for buffer in buffers:
             buffer[:size] = buffer[:size][order]
 
     def unmark(self) -> None:
@@ -150,8 +154,12 @@ class Worker:
         self.unmark()
         if len(self.order) < size:
             self.by_shard = np.empty(len(self.fps), np.uint64)
+            self.tags_by_shard = np.empty(len(self.fps), np.uint16)
             self.order = np.empty(len(self.fps), np.int32)
-        partition(self.fps[:size], self.by_shard[:size], self.order[:size], self.starts)
+        partition(
+            self.fps[:size], self.tags[:size], self.by_shard[:size], self.tags_by_shard[:size],
+            self.order[:size], self.starts,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +381,7 @@ class Blocks:
         total = sum(sizes)
         batch = Batch(
             np.empty((total, rows.shape[1]), np.int32),
-            np.empty((total, len(self.tables.symmetry.permutations)), np.uint64),
+            np.empty((total, 2 * len(self.tables.symmetry.permutations)), np.uint64),
             np.empty(total, np.uint32),
             np.empty(total, np.uint32),
         )
@@ -389,17 +397,18 @@ class Blocks:
         for worker in workers:
             size = worker.candidates
             self.visited.add(
-                first, step, worker.by_shard[:size], worker.order[:size], worker.starts, worker.new
-            )
+                first, step, worker.by_shard[:size], worker.tags_by_shard[:size], worker.order[:size],
+                worker.starts, worker.new,
+            )  # fmt: skip
 
     def _build(
         self, worker: Worker, piece: slice, rows: NDArray[np.int32], base: int, batch: Batch, to: slice
     ) -> None:
         """Write the new states among the candidates in ``piece`` to the rows ``to`` of ``batch``."""
         build(
-            self.tables.view(), rows, worker.fps[piece], worker.rows[piece], worker.codes[piece],
-            worker.new[piece], batch.rows[to], batch.fps[to], batch.parents[to], batch.codes[to],
-            base, np.empty(rows.shape[1], np.int32),
+            self.tables.view(), rows, worker.fps[piece], worker.tags[piece], worker.rows[piece],
+            worker.codes[piece], worker.new[piece], batch.rows[to], batch.fps[to], batch.parents[to],
+            batch.codes[to], base, np.empty(rows.shape[1], np.int32),
         )  # fmt: skip
 
     def judge(self, rows: NDArray[np.int32]) -> dict[str, int]:

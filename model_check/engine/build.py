@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
-from kraftcheck.engine.native_map import find
+from kraftcheck.engine.native_map import find, mixed
 from kraftcheck.engine.view import (
     ADVANCES,
     BEFORE,
@@ -27,6 +27,7 @@ from kraftcheck.engine.view import (
     SIGNAL_LOCAL,
     SIGNAL_MESSAGE,
     SIGNALS,
+    TAG,
     expired,
     keyed,
 )
@@ -96,25 +97,34 @@ def _apply(view, row, number, duplicate, after, slots):
 
 @inlined
 def _sums(view, row, fps):
-    """Write the fingerprints of ``row`` under all permutations to ``fps``."""
+    """Write the fingerprints of ``row`` to ``fps``: the sums under all permutations, then the tags."""
     n = view.components
     budgets = np.uint64(0)
     packed = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
     for i in range(7):
         budgets += view.budget_hash[i, (packed >> (8 * i)) & 255]
-    for permutation in range(fps.shape[0]):
-        total = budgets + view.history_hash[row[n], permutation]
+    permutations = fps.shape[0] >> 1
+    for permutation in range(permutations):
+        part = view.history_hash[row[n], permutation]
+        total, tag = budgets + part, mixed(part)
         for component in range(n):
-            total += view.local_hash[row[component], permutation]
+            part = view.local_hash[row[component], permutation]
+            total += part
+            tag += mixed(part)
         for slot in range(n + 3, n + 3 + view.capacity):
             if row[slot] < 0:
                 break
-            total += view.message_hash[row[slot], permutation]
+            part = view.message_hash[row[slot], permutation]
+            total += part
+            tag += mixed(part)
         fps[permutation] = total
+        fps[permutations + permutation] = tag & TAG
 
 
 @compiled
-def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base, slots):
+def build(
+    view, rows, cand_fp, cand_tag, cand_row, cand_code, new, next_rows, next_fps, parents, codes, base, slots
+):
     """Write the successors marked in ``new`` (uint8), in order, to ``next_rows`` and ``next_fps``.
 
     ``parents``, ``codes``: uint32, the predecessor links (``base`` is the number of the block's first row
@@ -151,8 +161,8 @@ def build(view, rows, cand_fp, cand_row, cand_code, new, next_rows, next_fps, pa
             after[n + 3 + j] = slots[j] if j < count else -1
         after[after.shape[0] + LINK] = np.int32(code)
         after[after.shape[0] + BEFORE] = before
-        next_fps[written, 0] = cand_fp[i]
-        if next_fps.shape[1] > 1:
+        next_fps[written, 0], next_fps[written, 1] = cand_fp[i], cand_tag[i]
+        if next_fps.shape[1] > 2:
             _sums(view, after, next_fps[written])
         parents[written] = base + cand_row[i]
         codes[written] = cand_code[i]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from kraftcheck.engine.links import AppendedFile
 from kraftcheck.engine.summed import Count, Summed
 
-FORMAT = 5
+FORMAT = 6
 _MANIFEST = "checkpoint.json"
 #: The files that a killed process may leave in a folder in which it was about to begin.
 _EMPTY = {"lock", f"{_MANIFEST}.new"}

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
+from kraftcheck.engine.native_map import mixed
 from kraftcheck.engine.view import COSTS, DUPLICATE, FLAGS, LOSE
 
 #: The number of candidates that are drawn for a step; if the walk is ready for none, it takes the last one.
@@ -26,14 +27,6 @@ SKETCH_BITS = 14
 #: The random numbers of a walk: what it draws once, then one for each step.
 RIVALS, NETWORK, RESERVES, INITIAL = range(4)
 BUDGETS, AMOUNTS, COMPONENTS, STEPS = 8, 16, 24, 1 << 16
-
-
-@inlined
-def mixed(value):
-    """A hash of ``value`` (the finalizer of splitmix64: Steele, Lea and Flood, OOPSLA 2014)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
 
 
 @inlined

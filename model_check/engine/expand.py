@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
-from kraftcheck.engine.native_map import MULTIPLIER
+from kraftcheck.engine.native_map import MULTIPLIER, mixed
 from kraftcheck.engine.transition import (
     CAPACITY,
     COUNTERS,
@@ -55,6 +55,7 @@ from kraftcheck.engine.view import (
     REPEATABLE,
     SENDS,
     SIGNALS,
+    TAG,
     TURNS_BACK,
     keyed,
 )
@@ -69,15 +70,17 @@ def _note(names, place, order, code, firsts):
 
 
 @inlined
-def _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters):
+def _emit(fp, tag, place, code, recent, cand_fp, cand_tag, cand_row, cand_code, counters):
     """Append a candidate, unless this thread has recently emitted the same fingerprint."""
     if recent.shape[0] > 1 and fp != 0:
-        slot = fp & np.uint64(recent.shape[0] - 1)
+        # The tag names the place of the sum: together they are nearly the whole fingerprint.
+        slot = tag & np.uint64(recent.shape[0] - 1)
         if recent[slot] == fp:
             return
         recent[slot] = fp
     position = counters[POSITION]
     cand_fp[position] = fp
+    cand_tag[position] = tag & TAG
     cand_row[position] = place
     cand_code[position] = code
     counters[POSITION] = position + 1
@@ -136,7 +139,7 @@ def _is_payable(view, budget, number, duplicate):
 @inlined
 def _fire(
     view, row, place, count, budget, fps, value, message, position, last, misses, recent,
-    cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
 ):  # fmt: skip
     """All transitions of one event; (enabled ones, whether an entry was missing, whether room ran out).
 
@@ -173,10 +176,8 @@ def _fire(
             else:
                 if counters[POSITION] >= cand_fp.shape[0]:
                     return enabled, missed, True
-                fp = fps[0] + delta
-                if fps.shape[0] > 1:
-                    fp = orbit(view, fps, number, delta, changes)
-                _emit(fp, place, code, recent, cand_fp, cand_row, cand_code, counters)
+                fp, tag = orbit(view, fps, number, delta, changes)
+                _emit(fp, tag, place, code, recent, cand_fp, cand_tag, cand_row, cand_code, counters)
         elif status == WITHIN:
             counters[CUT_WITHIN] += 1
         elif status == CAPACITY:
@@ -189,7 +190,7 @@ def _fire(
 @inlined
 def _events(
     view, row, place, count, fps, reduced, misses, recent,
-    cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
 ):  # fmt: skip
     """All deliveries and actions in one row; as :func:`_fire`."""
     n = view.components
@@ -216,7 +217,7 @@ def _events(
                 last = number
             more, gap, full = _fire(
                 view, row, place, count, budget, fps, value, message, event, last, misses, recent,
-                cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+                cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
             )  # fmt: skip
             enabled += more
             missed = missed or gap
@@ -226,7 +227,7 @@ def _events(
 
 
 @inlined
-def _losses(view, row, place, count, fps, recent, cand_fp, cand_row, cand_code, counters):
+def _losses(view, row, place, count, fps, recent, cand_fp, cand_tag, cand_row, cand_code, counters):
     """Every message in flight is lost; (number of losses, whether room ran out)."""
     enabled = 0
     for event in range(count):
@@ -238,30 +239,33 @@ def _losses(view, row, place, count, fps, recent, cand_fp, cand_row, cand_code, 
             return enabled, True
         enabled += 1
         counters[GENERATED] += 1
-        lost = fps[0] - view.message_hash[message, 0]
-        for permutation in range(1, fps.shape[0]):
+        permutations = fps.shape[0] >> 1
+        least, lost = 0, fps[0] - view.message_hash[message, 0]
+        for permutation in range(1, permutations):
             other = fps[permutation] - view.message_hash[message, permutation]
             if other < lost:
-                lost = other
-        if fps.shape[0] > 1:
+                least, lost = permutation, other
+        tag = fps[permutations + least] - mixed(view.message_hash[message, least])
+        if permutations > 1:
             lost *= MULTIPLIER
-        _emit(lost, place, (message << 2) | LOSE, recent, cand_fp, cand_row, cand_code, counters)
+        code = (message << 2) | LOSE
+        _emit(lost, tag, place, code, recent, cand_fp, cand_tag, cand_row, cand_code, counters)
     return enabled, False
 
 
 @compiled
 def expand(
     view, rows, fps, index, reduced, misses, pending, recent,
-    cand_fp, cand_row, cand_code, firsts, goals, counters, saved, changes,
+    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, saved, changes,
 ):  # fmt: skip
     """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
 
     Returns how many entries of ``index`` are done: fewer than all when the candidate buffers (uint64,
-    int32, uint32) are full. ``reduced``: whether orders of steps that commute are left out. ``pending``
-    (int32) receives the rows with missing table entries, ``misses`` (int64) the keys. ``firsts``:
+    uint16, int32, uint32) are full. ``reduced``: whether orders of steps that commute are left out.
+    ``pending`` (int32) receives the rows with missing table entries, ``misses`` (int64) the keys. ``firsts``:
     int64[sets, 3] of (row, order, code); ``goals``: uint8[sets];
     ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``changes``: scratch, int64, of length 1 without
-    symmetry; ``fps``: uint64[rows, permutations]; ``recent``: uint64[2**k], or of length 1 to
+    symmetry; ``fps``: uint64[rows, 2 * permutations]; ``recent``: uint64[2**k], or of length 1 to
     switch the filter off.
     """
     n = view.components
@@ -277,11 +281,11 @@ def expand(
             count += 1
         enabled, missed, full = _events(
             view, row, place, count, fps[place], reduced, misses, recent,
-            cand_fp, cand_row, cand_code, firsts, goals, counters, changes,
+            cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
         )  # fmt: skip
         if not full and (view.loss == 2 or (view.loss == 1 and count >= view.capacity)):
             more, full = _losses(
-                view, row, place, count, fps[place], recent, cand_fp, cand_row, cand_code, counters
+                view, row, place, count, fps[place], recent, cand_fp, cand_tag, cand_row, cand_code, counters
             )
             enabled += more
         if full or missed:

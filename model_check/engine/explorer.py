@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kraftcheck.engine.block import Batch, Blocks, Generation, Worker
 from kraftcheck.engine.checkpoint import Checkpoint, Found
 from kraftcheck.engine.frontier import IN_MEMORY, Frontier
-from kraftcheck.engine.hashing import orbits
+from kraftcheck.engine.hashing import FINGERPRINT_BITS, SUM_BITS, orbits
 from kraftcheck.engine.links import Links
 from kraftcheck.engine.resume import Complete, complete, restore, save
 from kraftcheck.engine.steps import initial_states
@@ -112,7 +112,7 @@ class Search:
         """Take new states of the current level in: links, invariants, frontier."""
         if self.representatives is not None:
             batch = self.representatives(batch, self.visited)
-        self.links.append(batch.parents, batch.codes, batch.orbits)
+        self.links.append(batch.parents, batch.codes, batch.orbits if self.links.fingerprints else None)
         level, first = len(self.levels) - 1, self.levels[-1]
         self.levels[-1] += len(batch.rows)
         self.distinct += len(batch.rows)
@@ -255,12 +255,18 @@ class Search:
             return self.start()
         return restore(self, self.checkpoint, saved)
 
+    @property
+    def bits(self) -> int:
+        """The bits by which states are told apart: outside the visited set they go by the sum alone."""
+        return SUM_BITS if self.links.elsewhere or self.on_candidates else FINGERPRINT_BITS
+
     def _collisions(self) -> float:
         """Pairs of states times the chance of one. The least of g random numbers takes fewer values than one
         number: two such minima agree g * g / (2 * g - 1) times as often.
         """
         group = len(self.tables.symmetry.permutations)
-        return float(min(1.0, self.distinct**2 / 2.0**65 * group**2 / (2 * group - 1)))
+        pairs = self.distinct**2 / 2 * group**2 / (2 * group - 1)
+        return float(min(1.0, pairs / 2.0**self.bits))
 
     def result(self, limit: str | None) -> Exploration:
         """The result of :meth:`run`."""

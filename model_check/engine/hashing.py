@@ -1,18 +1,30 @@
-"""Hashes of values, and what becomes of them in fingerprints; the same in every process."""
+"""Hashes of values, and what becomes of them in fingerprints; the same in every process.
+
+A fingerprint has 80 bits: the *sum* of the 64-bit hashes of a state's parts, and its *tag*, the sum of hashes
+of these hashes modulo 2**16. Budgets count in the sum alone: states that differ in more than budgets have
+independent tags, and those that differ in budgets alone have different sums.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cache
 from hashlib import blake2b
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.native_map import MULTIPLIER
 
+T = TypeVar("T", int, NDArray[np.uint64])
+
 MASK64 = (1 << 64) - 1
 MAX_BUDGETS = 7
+TAG = 0xFFFF
+SUM_BITS, FINGERPRINT_BITS = 64, 80
+#: Fingerprints as they go to the visited set and to files.
+FINGERPRINT = np.dtype([("sum", "<u8"), ("tag", "<u2")])
 
 
 def content_hash(salt: Hashable, value: Hashable) -> int:
@@ -38,10 +50,27 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def orbits(fps: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The fingerprints of orbits, from those of states under all permutations (rows, permutations).
-
-    The least under all of them is small where they are many; the factor spreads its bits over the shards of
-    the visited set again.
+def tag(value: T) -> T:
+    """What a part with this hash, an int or an array of uint64, adds to tags: see
+    :func:`~kraftcheck.engine.native_map.mixed`.
     """
-    return fps.min(axis=1) * MULTIPLIER if fps.shape[1] > 1 else fps[:, 0]
+    mixed: Any = value
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & MASK64
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & MASK64
+    return cast(T, (mixed ^ (mixed >> 31)) & TAG)
+
+
+def orbits(fps: NDArray[np.uint64]) -> NDArray[np.void]:
+    """The fingerprints of orbits, from those of states under all permutations: the sums, then the tags.
+
+    The sum is the least of all. As it is small where they are many, a factor spreads its bits again.
+    """
+    permutations = fps.shape[1] // 2
+    found = np.empty(len(fps), FINGERPRINT)
+    if permutations == 1:
+        found["sum"], found["tag"] = fps[:, 0], fps[:, 1]
+    else:
+        rows, least = np.arange(len(fps)), fps[:, :permutations].argmin(axis=1)
+        found["sum"] = fps[rows, least] * MULTIPLIER
+        found["tag"] = fps[rows, permutations + least]
+    return found

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kraftcheck.engine.hashing import tag
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.view import ACT, DELIVER, SENDS
 
@@ -73,8 +74,10 @@ def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> bool:
         column.extend(kept.columns[name])
     tables.most_sends = kept.most_sends
     hashes = tables.columns
-    tables.hashes_of_locals = hashes.local_hash.used.tolist()
-    tables.hashes_of_messages = hashes.message_hash.used.tolist()
+    tables.hashes_of_locals, tables.hashes_of_messages = (
+        np.concatenate([sums, tag(sums)], axis=1).tolist()
+        for sums in (hashes.local_hash.used, hashes.message_hash.used)
+    )
     tables.ids = {(component, local): number for number, (component, local) in enumerate(tables.locals)}
     by_kind: dict[str, Sequence[Hashable]] = {
         "message": tables.messages,

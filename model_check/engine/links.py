@@ -3,7 +3,7 @@
 A level has one file of predecessor links, 8 bytes a state: two uint32, the number of the predecessor in the
 level before and the code of the step (see :mod:`kraftcheck.engine.view`); in level 0 the number is that of
 the initial state in the system's order. With ``fingerprints`` it has a second one, of the states'
-fingerprints, 8 bytes each: together with the last level's rows they suffice to continue a search.
+fingerprints, 10 bytes each: together with the last level's rows they suffice to continue a search.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Links:
         self._temporary = TemporaryFolder() if folder is None else None
         self.folder = Path(self._temporary.name if self._temporary else str(folder))
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.fingerprints = fingerprints
         self._paths = [self.links_of, self.fingerprints_of] if fingerprints else [self.links_of]
         #: Gives the links of states instead of the files, once they are kept in another place.
         self.elsewhere: Callable[[int, int], tuple[int, int]] | None = None
@@ -76,7 +77,7 @@ class Links:
         return self.folder / f"level-{level:05d}.links"
 
     def fingerprints_of(self, level: int) -> Path:
-        """The file of the fingerprints of ``level``."""
+        """The file of the fingerprints of ``level``, of type ``FINGERPRINT``."""
         return self.folder / f"level-{level:05d}.fingerprints"
 
     @property
@@ -109,11 +110,12 @@ class Links:
         return written
 
     def append(
-        self, parents: NDArray[np.uint32], codes: NDArray[np.uint32], fingerprints: NDArray[np.uint64]
+        self, parents: NDArray[np.uint32], codes: NDArray[np.uint32], fingerprints: NDArray[np.void] | None
     ) -> None:
-        """Append the new states of the current level, in their order."""
-        values: tuple[NDArray[Any], ...] = (np.stack([parents, codes], axis=1), fingerprints)
+        """Append the new states of the current level, in their order; fingerprints only if they are kept."""
+        values: tuple[NDArray[Any] | None, ...] = (np.stack([parents, codes], axis=1), fingerprints)
         for file, kept in zip(self._open, values, strict=False):
+            assert kept is not None
             file.append(kept)
 
     def flush(self) -> None:

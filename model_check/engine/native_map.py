@@ -24,6 +24,14 @@ def spread(key: Any) -> Any:
 
 
 @inlined
+def mixed(value: Any) -> Any:
+    """A hash of ``value`` (the finalizer of splitmix64: Steele, Lea and Flood, OOPSLA 2014)."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@inlined
 def find(pairs: NDArray[np.int64], key: Any) -> Any:
     """The value of ``key``, or -1."""
     mask = np.uint64(pairs.shape[0] - 1)

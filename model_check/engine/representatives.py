@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch
+from kraftcheck.engine.hashing import orbits
 from kraftcheck.engine.steps import Step, initial_states, steps
 from kraftcheck.engine.system import GlobalState, PathStep, System
 from kraftcheck.engine.tables import Tables
@@ -53,7 +54,7 @@ class Representatives:
         fps[places] = self._tables.fingerprints(rows[places])
         self.by.append(fps[places, 0])
         kept = np.ones(len(rows), bool)
-        kept[places] = visited.add_all(fps[places, 0])
+        kept[places] = visited.add_all(orbits(fps[places]))
         return Batch(rows[kept], fps[kept], batch.parents[kept], batch.codes[kept])
 
 

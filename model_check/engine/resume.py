@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kraftcheck.engine.block import BLOCK
 from kraftcheck.engine.checkpoint import FORMAT, Checkpoint, Explored, Saved
 from kraftcheck.engine.frontier import Frontier
-from kraftcheck.engine.hashing import orbits
+from kraftcheck.engine.hashing import FINGERPRINT, orbits
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import SymmetryError
 
@@ -82,11 +82,11 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
     keys = checkpoint.read_keys(saved)
     ask_again(search, keys, saved, partial(checkpoint.damaged, checkpoint.folder / "keys"))
     search.links.take_up(list(zip(saved.links, saved.fingerprints, strict=True)))
-    last = np.empty(0, np.uint64)
+    last = np.empty(0, FINGERPRINT)
     for level, size in enumerate(saved.levels):
         checkpoint.read(search.links.links_of(level), 2 * size, np.uint32, saved.links[level])
         path = search.links.fingerprints_of(level)
-        last = checkpoint.read(path, size, np.uint64, saved.fingerprints[level])
+        last = checkpoint.read(path, size, FINGERPRINT, saved.fingerprints[level])
         for begin in range(0, size, BLOCK):
             if not search.visited.add_all(last[begin : begin + BLOCK]).all():
                 raise checkpoint.damaged(path, "holds a state that was found before")
@@ -97,7 +97,7 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
         try:
             fps = search.tables.fingerprints(part)
         except IndexError:
-            fps = np.empty((1, 1), np.uint64)
+            fps = np.empty((1, 2), np.uint64)
         if not np.array_equal(orbits(fps), last[begin : begin + BLOCK]):
             raise checkpoint.damaged(
                 checkpoint.rows_of(len(saved.levels) - 1), "holds states of another search"

@@ -132,7 +132,7 @@ class _Walks:
         """Walks have arrived in ``rows``; those that break an invariant end there."""
         if len(rows):
             self.deepest = max(self.deepest, len(links) - 1)
-        sketch(orbits(fps), self.registers)
+        sketch(orbits(fps)["sum"], self.registers)
         for name, row in sorted(self.blocks.judge(rows).items(), key=lambda each: each[1]):
             self._report(name, links, row, [])
 

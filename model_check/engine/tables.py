@@ -5,10 +5,10 @@ number when it is first seen. Results for pairs of them are kept in one map (``m
 read; a key that they do not find is resolved here, by the system, once.
 
 Fingerprints do not depend on those numbers: each value has a 64-bit hash of its ``repr``, salted with its
-kind and its place, and a state's fingerprint is the sum of its parts modulo 2**64 (messages add up as a
-multiset). So equal states have equal fingerprints in every run, and a successor's fingerprint is its parent's
-plus the differences of the changed parts. (Sums of random 64-bit values as multiset hashes: Clarke et al.,
-"Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash.)
+kind and its place, and a state's fingerprint is made of sums over its parts (messages add up as a multiset;
+see :mod:`kraftcheck.engine.hashing`). So equal states have equal fingerprints in every run, and a successor's
+fingerprint is its parent's plus the differences of the changed parts. (Sums of random 64-bit values as
+multiset hashes: Clarke et al., "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.columns import Column
-from kraftcheck.engine.hashing import MASK64, MAX_BUDGETS, budget_hash, content_hash, signed, text_hash
+from kraftcheck.engine.hashing import (
+    MASK64,
+    MAX_BUDGETS,
+    TAG,
+    budget_hash,
+    content_hash,
+    signed,
+    tag,
+    text_hash,
+)
 from kraftcheck.engine.native_map import NativeMap
 from kraftcheck.engine.symmetry import Symmetry
 from kraftcheck.engine.system import GlobalState, Loss, Outcome, PathStep, Signal, System
@@ -62,7 +71,10 @@ class Columns:
     def __init__(self, permutations: int, projections: int) -> None:
         self.outcomes, self.pool = Column(np.int64, 8), Column(np.int32)
         self.local_hash, self.message_hash = Column(np.uint64, permutations), Column(np.uint64, permutations)
-        self.history_hash, self.differences = Column(np.uint64, permutations), Column(np.uint64, permutations)
+        self.history_hash, self.differences = (
+            Column(np.uint64, permutations),
+            Column(np.uint64, 2 * permutations),
+        )
         self.destination, self.outside = Column(np.int32), Column(np.uint8)
         self.clock, self.expiry = Column(np.int64), Column(np.int64)
         self.projection_hash = Column(np.uint64, projections)
@@ -97,7 +109,7 @@ class Tables:
         self.label_sequences: list[tuple[Hashable, ...]] = []
         self.signal_sequences: list[tuple[Signal, ...]] = []
         self.name_sets: list[tuple[str, ...]] = []
-        # As in the arrays for the kernels; sums of a few are faster over Python's integers.
+        # As in the arrays for the kernels, then the tags; sums of a few are faster over Python's integers.
         self.hashes_of_locals: list[list[int]] = []
         self.hashes_of_messages: list[list[int]] = []
         self.owners: list[tuple[int, int, int]] = []
@@ -146,7 +158,7 @@ class Tables:
         if new:
             images = self.symmetry.locals(component, local)
             hashes = [self._hash(("local", at), image) for at, image in images]
-            self.hashes_of_locals.append(hashes)
+            self.hashes_of_locals.append([*hashes, *map(tag, hashes)])
             self.columns.local_hash.append(hashes)
             self.columns.outside.append(not self.system.within(component, local))
             self.columns.clock.append(self.system.clock(component, local))
@@ -163,7 +175,7 @@ class Tables:
             if message is None:
                 raise ValueError("None is not a message")
             hashes = [self._hash("message", it) for it in self.symmetry.images(message)]
-            self.hashes_of_messages.append(hashes)
+            self.hashes_of_messages.append([*hashes, *map(tag, hashes)])
             self.columns.message_hash.append(hashes)
             self.columns.destination.append(self.system.destination(message))
             expiry = self.system.expiry(message)
@@ -305,6 +317,7 @@ class Tables:
         flags |= ADVANCES if clock[local] > clock[before] else 0
         flags |= MAY_EXPIRE if any(expiry[number] != NEVER for number in sends) else 0
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
+        names |= difference[len(difference) // 2] << 16
         labels = self.intern_labels(outcome.labels)
         return (
             signed(difference[0]),
@@ -327,7 +340,7 @@ class Tables:
         return -1 if max(costs) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
 
     def _difference(self, before: int, after: int, sends: list[int], consumed: int | None) -> list[int]:
-        """The contribution of a step to a fingerprint, modulo 2**64, under each permutation."""
+        """The contribution of a step to the sums under each permutation, then to the tags."""
         hashes_of = self.hashes_of_messages
         pairs = zip(self.hashes_of_locals[after], self.hashes_of_locals[before], strict=True)
         total = [new - old for new, old in pairs]
@@ -335,7 +348,8 @@ class Tables:
             total = [one + other for one, other in zip(total, hashes_of[number], strict=True)]
         if consumed is not None:
             total = [one - other for one, other in zip(total, hashes_of[consumed], strict=True)]
-        return [each & MASK64 for each in total]
+        half = len(total) // 2
+        return [*(each & MASK64 for each in total[:half]), *(each & TAG for each in total[half:])]
 
     def _recorded(
         self, history: Hashable, labels: tuple[Hashable, ...]
@@ -412,22 +426,26 @@ class Tables:
     def fingerprints(self, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
         """The fingerprints of ``rows`` (also of those that are marked as not to be expanded).
 
-        Shape (rows, permutations); :func:`orbits` turns them into the form of the visited set. Raises
-        IndexError for a number without a value.
+        Sums under each permutation, then tags; :func:`orbits` turns them into the form of the visited set.
+        Raises IndexError for a number without a value.
         """
         n = self.system.components
         numbers = rows[:, : n + 1].astype(np.int64)
         numbers[:, 0] = np.where(numbers[:, 0] < 0, ~numbers[:, 0], numbers[:, 0])
-        total = self.columns.history_hash.used[numbers[:, n]].copy()
+        part = self.columns.history_hash.used[numbers[:, n]]
+        total, tags = part.copy(), tag(part)
         for component in range(n):
-            total += self.columns.local_hash.used[numbers[:, component]]
+            part = self.columns.local_hash.used[numbers[:, component]]
+            total, tags = total + part, tags + tag(part)
         packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
         for i in range(MAX_BUDGETS):
             total += self._budget_hash[i][packed >> 8 * i & 255][:, None]
         for slot in range(n + 3, rows.shape[1] - EXTRA):
             held = rows[:, slot] >= 0
-            total[held] += self.columns.message_hash.used[rows[held, slot]]
-        return total
+            part = self.columns.message_hash.used[rows[held, slot]]
+            total[held] += part
+            tags[held] += tag(part)
+        return np.concatenate([total, tags & TAG], axis=1)
 
     def sizes(self) -> tuple[int, ...]:
         """The sizes of the tables so far."""
@@ -491,7 +509,5 @@ class Tables:
 
     @property
     def changes_at_most(self) -> int:
-        """Entries that a kernel needs to note the changes of a step; 1 without symmetry."""
-        if self.symmetry.trivial:
-            return 1
+        """Entries that a kernel needs to note the changes of a step."""
         return 2 * self.system.components + 2 * self.system.network.capacity + self.most_sends + 8

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import inlined
-from kraftcheck.engine.native_map import MULTIPLIER, find
+from kraftcheck.engine.native_map import MULTIPLIER, find, mixed
 from kraftcheck.engine.view import (
     ADVANCES,
     CONSUMES,
@@ -23,6 +23,7 @@ from kraftcheck.engine.view import (
     LABELS,
     LOCAL,
     MAY_EXPIRE,
+    NAMES,
     OUTSIDE,
     RECORD,
     SENDS,
@@ -38,8 +39,8 @@ DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
 # Slots of the counters; POSITION and MISSES are lengths of buffers, the others add up.
 GENERATED, CUT_WITHIN, CUT_CAPACITY, DEADLOCKS, SKIPPED, POSITION, MISSES, PENDING = range(8)
 COUNTERS = 8
-# The parts that a step adds to a state or removes, for the sums under other permutations: number << 3 | part
-# | sign.
+# The parts that a step adds to a state or removes beside its outcome's own, for the tag and for the sums
+# under other permutations: number << 3 | part | sign.
 A_LOCAL, A_MESSAGE, A_HISTORY = 0, 2, 4
 ADDED, TAKEN = 0, 1
 
@@ -87,10 +88,9 @@ def budget_delta(view, budget, cost):
 
 @inlined
 def _change(changes, what):
-    """Note a change; ``changes[0]`` is their number. Without symmetry nothing is noted."""
-    if changes.shape[0] > 1:
-        changes[0] += 1
-        changes[changes[0]] = what
+    """Note a change; ``changes[0]`` is their number."""
+    changes[0] += 1
+    changes[changes[0]] = what
 
 
 @inlined
@@ -224,8 +224,8 @@ def transition(view, row, count, budget, number, message, duplicate, misses, cou
 
 @inlined
 def _changed(view, changes, permutation):
-    """The sum of ``changes`` under ``permutation``."""
-    total = np.uint64(0)
+    """The sums of ``changes`` under ``permutation``: of hashes, and of tags."""
+    total, tags = np.uint64(0), np.uint64(0)
     for i in range(1, changes[0] + 1):
         what = changes[i]
         number = what >> 3
@@ -237,23 +237,39 @@ def _changed(view, changes, permutation):
             part = view.history_hash[number, permutation]
         if what & 1 == TAKEN:
             total -= part
+            tags -= mixed(part)
         else:
             total += part
-    return total
+            tags += mixed(part)
+    return total, tags
 
 
 @inlined
 def orbit(view, fps, number, delta, changes):
-    """The fingerprint of the orbit of the successor by outcome ``number``, whose parent has ``fps``.
+    """The fingerprint (sum, tag) of the orbit of the successor by outcome ``number``, whose parent has
+    ``fps``.
 
-    ``delta``: the difference under the identity; budgets differ by the same under all permutations.
+    ``delta``: the difference of the sum under the identity; budgets differ by the same under all
+    permutations.
     """
-    least = fps[0] + delta
-    rest = delta - view.differences[number, 0] - _changed(view, changes, 0)
-    for permutation in range(1, fps.shape[0]):
-        other = fps[permutation] + view.differences[number, permutation] + rest
+    permutations = fps.shape[0] >> 1
+    total, tag = fps[0] + delta, fps[permutations]
+    if permutations == 1:
+        tag += np.uint64(view.outcomes[number, NAMES] >> 16)
         if changes[0]:
-            other += _changed(view, changes, permutation)
-        if other < least:
-            least = other
-    return least * MULTIPLIER
+            tag += _changed(view, changes, 0)[1]
+        return total, tag
+    here, tags = _changed(view, changes, 0)
+    tag += view.differences[number, permutations] + tags
+    rest = delta - view.differences[number, 0] - here
+    for permutation in range(1, permutations):
+        other = fps[permutation] + view.differences[number, permutation] + rest
+        here, tags = np.uint64(0), np.uint64(0)
+        if changes[0]:
+            here, tags = _changed(view, changes, permutation)
+        if other + here < total:
+            total = other + here
+            tag = (
+                fps[permutations + permutation] + view.differences[number, permutations + permutation] + tags
+            )
+    return total * MULTIPLIER, tag

@@ -4,9 +4,9 @@ A *row* is int32[components + 3 + capacity + 2]: one local number per component,
 budgets packed in two columns (31 low bits, the rest), message numbers ordered by hash, -1 for empty slots;
 then the step that led here first (the bits of its code) and the number of messages in flight before it. A row
 whose first column is negative is not expanded (it breaks an invariant). It has one fingerprint under each
-permutation of the system's symmetry group, the identity first; the least of them gives its orbit's
-fingerprint, which alone goes to the visited set (:mod:`kraftcheck.engine.symmetry`). Without symmetry it has
-one fingerprint.
+permutation of the system's symmetry group, the identity first: all sums, then all tags
+(:mod:`kraftcheck.engine.hashing`). The least of them gives its orbit's fingerprint, which alone goes to the
+visited set (:mod:`kraftcheck.engine.symmetry`). Without symmetry it has one fingerprint.
 
 Kernels release the GIL and only read the tables. None allocates (see :mod:`kraftcheck.engine.jit`). Signed
 and unsigned 64-bit integers must not meet in an expression: Numba would make it a float.
@@ -37,6 +37,8 @@ NEVER = 1 << 62
 # Columns of an outcome row.
 DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, SIGNALS, NAMES = range(8)
 ID = (1 << 30) - 1
+#: The bits of a tag.
+TAG = np.uint64(0xFFFF)
 
 
 class View(NamedTuple):
@@ -44,10 +46,10 @@ class View(NamedTuple):
 
     memo, verdicts: pairs of :class:`~kraftcheck.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
     cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8
-    | (delivered message + 1) << 32, sends as start << 20 | count,
-    label sequence, signal sequence, violation set << 32 | goal set. pool: messages of all sends.
-    local_hash, message_hash, history_hash: uint64[n, permutations]; differences: the same of outcomes'
-    fingerprint differences (column 0 repeats theirs). destination: int32. outside: uint8, the local state is
+    | (delivered message + 1) << 32, sends as start << 20 | count, label sequence, signal sequence, violation
+    set << 32 | difference of the tag << 16 | goal set. pool: messages of all sends.
+    local_hash, message_hash, history_hash: uint64[n, permutations]; differences: uint64[n, 2 * permutations],
+    of outcomes (without symmetry they repeat theirs). destination: int32. outside: uint8, the local state is
     outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry).
     budget_hash: uint64[7, 256]. projection_hash, history_projection_hash: uint64[n, invariants + 1], the last
     column mixes the others. The rest describes the network.

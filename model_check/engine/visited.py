@@ -1,15 +1,21 @@
-"""The visited set: 64-bit fingerprints in open addressing, in shards that grow one at a time.
+"""The visited set: fingerprints of 80 bits (:mod:`kraftcheck.engine.hashing`) in slots of 64 bits.
 
-The top bits of a fingerprint name its shard, its low 32 bits the slot (scaled to the capacity, so that a
-shard may have any size and grow by any factor). A shard is grown when it is four fifths full: to twice its
-size as long as it is small, as its memory matters less than the time, later by a quarter. The shards begin
-with different sizes, so that they grow one after the other: at any time some are nearly full and some have
-just grown, and a large set takes 11.2 bytes a state on average, plus
-one shard's worth while it grows. Shards are anonymous memory maps, which give their pages back to the system
-at once when they are replaced.
+The top bits of the tag name a shard, its other bits and the top bits of the sum the *home*, one of the lines
+of eight slots that a shard consists of. A fingerprint is in its home or, where that is full, in one of the
+next lines. Its slot holds the low 59 bits of the sum, and how many lines from home it is. The other 21 bits
+follow from the home as soon as there are so many lines that no home has two such fingerprints with the same
+low bits; until then a line has six slots, and behind them 15 of these bits of each, as the shard tells the
+others. (Quotienting: Cleary, "Compact hash tables using bidirectional linear probing", IEEE Transactions on
+Computers, 1984.) Where all lines near its home are full, a fingerprint takes the place of one that is nearer
+to its own home (Celis, Larson and Munro, "Robin Hood hashing", FOCS 1985).
 
-Insertion loads the slots of a batch of fingerprints before it probes any of them: the cache misses of a
-batch overlap, where a probe at a time would wait for each.
+A shard is grown when it is nearly full or a fingerprint finds no room near its home. The shards begin with
+different sizes, so that they grow one after the other: at any time some are nearly full and some have just
+grown. On average a set of 30 million states or more takes 9.0 bytes a state, a smaller one up to 16. Shards
+are anonymous memory maps, which give their pages back to the system at once when they are replaced.
+
+Insertion loads the lines of a batch of fingerprints before it looks at any of them, and the next ones of
+those that are full: the cache misses of a batch overlap, where a look at a time would wait for each.
 """
 
 from __future__ import annotations
@@ -21,61 +27,202 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kraftcheck.engine.hashing import FINGERPRINT
 from kraftcheck.engine.jit import compiled, inlined
 
 SHARDS = 64
-MAX_LOAD = 0.8
-GROWTH = 1.25
-#: Slots of a shard that is small.
-SMALL = 1 << 17
-SMALLEST = 512
+#: By how many lines they have, how full shards become, and by how much they grow. What is small should be
+#: fast, what is large should take little memory.
+SMALL, LARGE = 1 << 14, 1 << 16
+MAX_LOAD, MAX_LOAD_OF_LARGE = 0.85, 0.945
+GROWTH_OF_SMALL, GROWTH, GROWTH_OF_LARGE = 2, 5 / 4, 9 / 8
+#: Lines of the smallest shard at the beginning.
+SMALLEST = 64
+#: So many lines make the rest of a fingerprint follow from its home.
+ENOUGH = (1 << 15) + 32
 BATCH = 64
-_LOW = np.uint64(0xFFFFFFFF)
+_HUGE = 1 << 20
 _HALF = np.uint64(32)
-_HUGE = 4 << 20
+# Of a slot: the low bits of a sum, then the distance from home.
+_KEPT = np.uint64(59)
+_LOW = np.uint64((1 << 59) - 1)
+#: No fingerprint is so many lines from home; as many lines at the end of a shard are nobody's home.
+MARGIN = 32
+# The place in a shard has 32 bits, of which a slot has the low ones: bits 42 to 58 of the sum.
+_PLACE = np.uint64(42)
+_SHARED = np.uint64(17)
+_TAG_IN_SHARD = np.uint64(0x3FF)
 
 
 @inlined
-def probe(table: Any, key: Any) -> Any:
-    """The slot of ``table`` that holds ``key``, which is not 0, or the free one where it belongs."""
-    capacity = np.uint64(table.shape[0])
-    slot = ((key & _LOW) * capacity) >> _HALF
-    found = table[slot]
-    while found != key and found != 0:
-        slot += np.uint64(1)
-        if slot == capacity:
-            slot = np.uint64(0)
-        found = table[slot]
-    return slot
+def _place(fp: Any, tag: Any) -> Any:
+    """What says where in its shard a fingerprint is at home: 32 bits."""
+    return ((np.uint64(tag) & _TAG_IN_SHARD) << np.uint64(22)) | (fp >> _PLACE)
 
 
 @inlined
-def _insert(table: Any, fps: Any, order: Any, begin: Any, end: Any, room: Any, new: Any, heads: Any) -> Any:
+def _home(table: Any, place: Any) -> Any:
+    return (place * np.uint64(table.shape[0] - MARGIN)) >> _HALF
+
+
+@inlined
+def _slots(table: Any) -> Any:
+    """The number of slots of a line."""
+    return 8 if table.shape[0] >= ENOUGH else 6
+
+
+@inlined
+def _rest(table: Any, line: Any, slot: Any) -> Any:
+    """The bits of a fingerprint's place that neither its slot nor its home tells."""
+    if table.shape[0] >= ENOUGH:
+        return np.uint64(0)
+    return (table[line, 6 + (slot >> 2)] >> np.uint64(16 * (slot & 3))) & np.uint64(0xFFFF)
+
+
+@inlined
+def _put(table: Any, line: Any, slot: Any, held: Any, rest: Any) -> None:
+    """Write a slot, and what is behind the slots for it."""
+    table[line, slot] = held
+    if table.shape[0] < ENOUGH:
+        shift = np.uint64(16 * (slot & 3))
+        others = table[line, 6 + (slot >> 2)] & ~(np.uint64(0xFFFF) << shift)
+        table[line, 6 + (slot >> 2)] = others | (rest << shift)
+
+
+# Lines are looked at without branches: one for each slot would often be predicted wrongly.
+
+
+@inlined
+def _has(table: Any, line: Any, wanted: Any, rest: Any) -> Any:
+    """Whether one of the slots of a line holds ``wanted``."""
+    found: Any = 0
+    for slot in range(8):
+        found |= np.int64(table[line, slot] == wanted) << slot
+    slots = _slots(table)
+    found &= (1 << slots) - 1
+    if slots == 8 or found == 0:
+        return found != 0
+    for slot in range(slots):  # noqa: SIM110 - Kernels have no generators.
+        if found & (1 << slot) and rest == _rest(table, line, slot):
+            return True
+    return False
+
+
+@inlined
+def _free(table: Any, line: Any) -> Any:
+    """The first free slot of a line."""
+    used: Any = 0
+    for slot in range(_slots(table)):
+        used += np.int64(table[line, slot] != 0)
+    return used
+
+
+@inlined
+def _is_full(table: Any, line: Any) -> Any:
+    return table[line, _slots(table) - 1] != 0
+
+
+@inlined
+def _nearest(table: Any, line: Any) -> Any:
+    """(the first slot of a full line that is the least far from home, how far it is)."""
+    least = np.uint64(1 << 62)
+    for slot in range(_slots(table)):
+        least = min(least, (table[line, slot] >> _KEPT) << np.uint64(3) | np.uint64(slot))
+    return least & np.uint64(7), least >> np.uint64(3)
+
+
+@inlined
+def _first_place(home: Any, lines: Any) -> Any:
+    """The first place that is at home in this line."""
+    return ((home << _HALF) + lines - np.uint64(1)) // lines
+
+
+@inlined
+def _place_from(first: Any, low: Any) -> Any:
+    """The place of a fingerprint, from the first one of its home: the next one that has its low bits."""
+    return first + (((low >> _PLACE) - first) & ((np.uint64(1) << _SHARED) - np.uint64(1)))
+
+
+@inlined
+def _place_with(rest: Any, low: Any) -> Any:
+    """The place of a fingerprint, from its other bits."""
+    return (rest << _SHARED) | ((low >> _PLACE) & ((np.uint64(1) << _SHARED) - np.uint64(1)))
+
+
+@inlined
+def _push(table: Any, line: Any, low: Any, rest: Any, homeless: Any) -> Any:
+    """Enter a fingerprint whose home is ``line``, and which is not there.
+
+    In a full line it takes the place of one that is nearer to its home than it would be, which goes on. The
+    last one that finds no room near its home is put into ``homeless`` as (low bits, place); whether there is
+    none.
+    """
+    away = np.uint64(0)
+    while away < np.uint64(MARGIN):
+        if not _is_full(table, line):
+            _put(table, line, _free(table, line), low | (away << _KEPT), rest)
+            return True
+        slot, least = _nearest(table, line)
+        if least < away:
+            nearer, more = table[line, slot] & _LOW, _rest(table, line, slot)
+            _put(table, line, slot, low | (away << _KEPT), rest)
+            low, rest, away = nearer, more, least
+        away += np.uint64(1)
+        line += np.uint64(1)
+    homeless[0] = low
+    if table.shape[0] < ENOUGH:
+        homeless[1] = _place_with(rest, low)
+    else:
+        homeless[1] = _place_from(_first_place(line - away, np.uint64(table.shape[0] - MARGIN)), low)
+    return False
+
+
+@inlined
+def _enter(table: Any, low: Any, place: Any, is_new: Any, homeless: Any) -> Any:
+    """Enter a fingerprint: 0 if it was there, 1 if it is new, 2 if it is new and one is ``homeless`` now.
+
+    ``is_new``: it is not there.
+    """
+    home, rest = _home(table, place), place >> _SHARED
+    line = home
+    for away in range(np.uint64(MARGIN)):
+        wanted = low | (away << _KEPT)
+        if not is_new and _has(table, line, wanted, rest):
+            return 0
+        if not _is_full(table, line):
+            _put(table, line, _free(table, line), wanted, rest)
+            return 1
+        line += np.uint64(1)
+    return 1 if _push(table, home, low, rest, homeless) else 2
+
+
+@inlined
+def _insert(
+    table: Any, fps: Any, tags: Any, order: Any, begin: Any, end: Any, room: Any, new: Any, scratch: Any
+) -> Any:
     """Insert ``fps[begin:end]`` until ``room`` is used; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
 
-    ``heads``: scratch, of length ``BATCH``. Returns (index of the next fingerprint, number inserted).
+    Returns (index of the next fingerprint, number inserted); see :func:`_enter` for ``scratch[BATCH:]``.
     """
-    capacity = np.uint64(table.shape[0])
     inserted = 0
     while begin < end:
         size = min(BATCH, end - begin)
         for i in range(size):
-            key = fps[begin + i]
-            heads[i] = table[((key & _LOW) * capacity) >> _HALF]
+            scratch[i] = _home(table, _place(fps[begin + i], tags[begin + i]))
+            scratch[BATCH + 2] ^= table[scratch[i], 0]
         for i in range(size):
-            key = fps[begin + i]
-            if key == 0:
-                key = np.uint64(1)  # 0 is "empty"
-            if heads[i] == key:
-                continue
-            slot = probe(table, key)
-            if table[slot] == key:
-                continue
+            if _is_full(table, scratch[i]):
+                scratch[BATCH + 2] ^= table[scratch[i] + np.uint64(1), 0]
+        for i in range(begin, begin + size):
+            low = max(fps[i] & _LOW, np.uint64(1))
             if inserted == room:
-                return begin + i, inserted
-            table[slot] = key
-            new[order[begin + i]] = 1
-            inserted += 1
+                return i, inserted
+            entered = _enter(table, low, _place(fps[i], tags[i]), False, scratch[BATCH:])
+            if entered:
+                new[order[i]] = 1
+                inserted += 1
+            if entered == 2:
+                return i + 1, inserted
         begin += size
     return begin, inserted
 
@@ -88,79 +235,110 @@ def insert(
     step: int,
     begin: int,
     fps: NDArray[np.uint64],
+    tags: NDArray[np.uint16],
     order: NDArray[np.int32],
     starts: NDArray[np.int64],
     new: NDArray[np.uint8],
-    heads: NDArray[np.uint64],
+    scratch: NDArray[np.uint64],
 ) -> tuple[int, int]:
     """Insert the fingerprints of ``shard``, from ``begin`` on, and of every ``step``-th shard after it.
 
-    ``fps``, ``order`` and ``starts`` are as :func:`partition` leaves them. Returns the place where a shard
-    has no more room, as (shard, index of the fingerprint), or (``SHARDS``, 0).
+    ``fps``, ``tags``, ``order`` and ``starts`` are as :func:`partition` leaves them. Returns the place where
+    a shard must grow, as (shard, index of the next fingerprint), or (``SHARDS``, 0). What is then in
+    ``scratch[BATCH:]``, the low bits and the place of a fingerprint, is not in the shard, unless it is 0.
     """
+    scratch[BATCH] = 0
     while shard < SHARDS:
         table = tables[shard]
-        room = np.int64(MAX_LOAD * table.shape[0]) - counts[shard]
-        end = starts[shard + 1]
-        stop, inserted = _insert(table, fps, order, max(begin, starts[shard]), end, room, new, heads)
+        load = MAX_LOAD_OF_LARGE if table.shape[0] >= LARGE else MAX_LOAD
+        room = np.int64(load * _slots(table) * (table.shape[0] - MARGIN)) - counts[shard]
+        begin, end = max(begin, starts[shard]), starts[shard + 1]
+        stop, inserted = _insert(table, fps, tags, order, begin, end, max(room, 0), new, scratch)
         counts[shard] += inserted
-        if stop < end:
+        if stop < end or scratch[BATCH]:
             return shard, stop
         shard, begin = shard + step, 0
     return SHARDS, 0
 
 
 @compiled
-def _rehash(old: NDArray[np.uint64], table: NDArray[np.uint64]) -> None:
-    for key in old:
-        if key != 0:
-            table[probe(table, key)] = key
+def _rehash(
+    old: NDArray[np.uint64],
+    table: NDArray[np.uint64],
+    homeless: NDArray[np.uint64],
+    firsts: NDArray[np.uint64],
+) -> bool:
+    """Enter all that is in ``old``, and what is ``homeless``, into ``table``; whether there was room for it.
+
+    ``firsts``: scratch, uint64[MARGIN].
+    """
+    if homeless[0] and _enter(table, homeless[0], homeless[1], True, homeless) == 2:
+        return False
+    lines = np.uint64(old.shape[0] - MARGIN)
+    for line in range(np.uint64(old.shape[0])):
+        firsts[line % np.uint64(MARGIN)] = _first_place(line, lines)
+        for slot in range(_slots(old)):
+            held = old[line, slot]
+            if held == 0:
+                break
+            low = held & _LOW
+            if old.shape[0] < ENOUGH:
+                place = _place_with(_rest(old, line, slot), low)
+            else:
+                place = _place_from(firsts[(line - (held >> _KEPT)) % np.uint64(MARGIN)], low)
+            if _enter(table, low, place, True, homeless) == 2:
+                return False
+    return True
 
 
 @compiled
 def partition(
     fps: NDArray[np.uint64],
+    tags: NDArray[np.uint16],
     sorted_fps: NDArray[np.uint64],
+    sorted_tags: NDArray[np.uint16],
     order: NDArray[np.int32],
     starts: NDArray[np.int64],
 ) -> None:
-    """Sort ``fps`` by shard, stably: shard s is ``sorted_fps[starts[s]:starts[s + 1]]``, and so ``order``
-    has their indices in ``fps``. There is one shard less than ``starts`` has places; the top bits of a
-    fingerprint name its shard.
+    """Sort ``fps`` and ``tags`` by shard, stably: shard s is ``sorted_fps[starts[s]:starts[s + 1]]``, and so
+    ``order`` has their indices in ``fps``. There is one shard less than ``starts`` has places; the top bits
+    of a tag name its shard.
     """
-    shards = starts.shape[0] - 1
+    shards = np.uint64(starts.shape[0] - 1)
     starts[:] = 0
-    for fp in fps:
-        starts[np.int64(((fp >> _HALF) * np.uint64(shards)) >> _HALF) + 1] += 1
+    for tag in tags:
+        starts[np.int64((np.uint64(tag) * shards) >> np.uint64(16)) + 1] += 1
     for shard in range(shards):
         starts[shard + 1] += starts[shard]
     for i in range(fps.shape[0]):
-        home = np.int64(((fps[i] >> _HALF) * np.uint64(shards)) >> _HALF)
+        home = np.int64((np.uint64(tags[i]) * shards) >> np.uint64(16))
         order[starts[home]] = i
         sorted_fps[starts[home]] = fps[i]
+        sorted_tags[starts[home]] = tags[i]
         starts[home] += 1
     # Every start has moved to the next one's place.
-    for shard in range(shards, 0, -1):
+    for shard in range(starts.shape[0] - 1, 0, -1):
         starts[shard] = starts[shard - 1]
     starts[0] = 0
 
 
-def _anonymous(slots: int) -> NDArray[np.uint64]:
-    """A zeroed uint64 array on pages of its own. Raises MemoryError."""
+def _anonymous(lines: int) -> NDArray[np.uint64]:
+    """Zeroed lines on pages of their own. Raises MemoryError."""
+    size = 64 * lines
     try:
-        pages = mmap.mmap(-1, 8 * slots)
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
-        raise MemoryError(f"no memory for {8 * slots:,} bytes of the visited set") from error
-    if 8 * slots >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        raise MemoryError(f"no memory for {size:,} bytes of the visited set") from error
+    if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(pages, np.uint64)
+    return np.frombuffer(pages, np.uint64).reshape(lines, 8)
 
 
 class Visited:
-    """A set of 64-bit fingerprints (0 and 1 count as the same)."""
+    """A set of fingerprints. Sums whose low 59 bits are 0 and 1 count as the same."""
 
     def __init__(self) -> None:
-        self._shards = tuple(_anonymous(int(SMALLEST * GROWTH ** (i / SHARDS))) for i in range(SHARDS))
+        self._shards = tuple(_anonymous(int(SMALLEST * 2 ** (i / SHARDS)) + MARGIN) for i in range(SHARDS))
         self._counts = np.zeros(SHARDS, np.int64)
         self._growing = threading.Lock()
 
@@ -177,37 +355,46 @@ class Visited:
         first: int,
         step: int,
         fps: NDArray[np.uint64],
+        tags: NDArray[np.uint16],
         order: NDArray[np.int32],
         starts: NDArray[np.int64],
         new: NDArray[np.uint8],
     ) -> None:
         """Add the fingerprints of shard ``first`` and of every ``step``-th after it.
 
-        ``fps``, ``order`` and ``starts`` are as :func:`partition` leaves them; ``new[order[i]]`` becomes 1
-        where ``fps[i]`` was new. Different shards may be added to by different threads at the same time.
+        ``fps``, ``tags``, ``order`` and ``starts`` are as :func:`partition` leaves them; ``new[order[i]]``
+        becomes 1 where ``fps[i]`` was new. Different shards may be added to by different threads at the same
+        time.
         """
         shard, begin = first, 0
-        heads = np.empty(BATCH, np.uint64)
+        scratch = np.empty(BATCH + 3, np.uint64)
         while True:
             shard, begin = insert(
-                self._shards, self._counts, shard, step, begin, fps, order, starts, new, heads
+                self._shards, self._counts, shard, step, begin, fps, tags, order, starts, new, scratch
             )
             if shard == SHARDS:
                 return
-            self._grow(shard)
+            self._grow(shard, scratch[BATCH:])
 
-    def _grow(self, shard: int) -> None:
-        table = self._shards[shard]
-        larger = _anonymous(int((2 if len(table) < SMALL else GROWTH) * len(table)))
-        _rehash(table, larger)
+    def _grow(self, shard: int, homeless: NDArray[np.uint64]) -> None:
+        """Make a shard larger, and enter what is ``homeless``."""
+        lines = len(self._shards[shard]) - MARGIN
+        while True:
+            growth = GROWTH_OF_SMALL if lines < SMALL else GROWTH if lines < LARGE else GROWTH_OF_LARGE
+            lines = int(growth * lines)
+            larger = _anonymous(lines + MARGIN)
+            if _rehash(self._shards[shard], larger, homeless.copy(), np.empty(MARGIN, np.uint64)):
+                break
         with self._growing:
             self._shards = (*self._shards[:shard], larger, *self._shards[shard + 1 :])
 
-    def add_all(self, fps: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Add ``fps`` in order, on this thread; a mask of the new ones."""
+    def add_all(self, found: NDArray[np.void]) -> NDArray[np.bool_]:
+        """Add fingerprints (``FINGERPRINT``) in order, on this thread; a mask of the new ones."""
+        assert found.dtype == FINGERPRINT
+        fps, tags = np.ascontiguousarray(found["sum"]), np.ascontiguousarray(found["tag"])
         new = np.zeros(len(fps), np.uint8)
         order, starts = np.empty(len(fps), np.int32), np.empty(SHARDS + 1, np.int64)
-        by_shard = np.empty(len(fps), np.uint64)
-        partition(np.ascontiguousarray(fps), by_shard, order, starts)
-        self.add(0, 1, by_shard, order, starts, new)
+        by_shard, tags_by_shard = np.empty_like(fps), np.empty_like(tags)
+        partition(fps, tags, by_shard, tags_by_shard, order, starts)
+        self.add(0, 1, by_shard, tags_by_shard, order, starts, new)
         return new.astype(bool)

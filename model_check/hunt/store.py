@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 
 from kraftcheck.hunt.step import Line
 from kraftcheck.support.contents import digest_of
@@ -64,8 +64,8 @@ class State(_Model):
     seed: int
     sources: str
     scenarios: dict[str, str]
-    round: int = 0
-    done: int = 0
+    round: Annotated[int, Field(ge=0, lt=100_000)] = 0
+    done: NonNegativeInt = 0
     steps: int = 0
     states: int = 0
     walked: int = 0
@@ -96,6 +96,8 @@ def begin(folder: Path, scenarios: Sequence[Scenario], seed: int) -> State:
     ):
         if there != here:
             raise InputError(f"{path}: this hunt was begun with other {what}; choose another folder.")
+    if found.done > len(found.scenarios):
+        raise InputError(f"{path}: is not the state of a hunt; choose another folder.")
     return found
 
 

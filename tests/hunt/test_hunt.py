@@ -21,6 +21,7 @@ from kraftcheck.hunt.written import name_of
 from kraftcheck.reference import vote
 from kraftcheck.reference.replica import Prospective, Unattached
 from kraftcheck.reference.work import Work
+from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.node import Node
 from kraftcheck.systems.kraft.scenario import KRaftScenario
 from kraftcheck.systems.kraft.system import KRaftSystem
@@ -248,3 +249,18 @@ def test_a_step_asks_the_reference_no_more_than_its_effort(monkeypatch: pytest.M
     monkeypatch.setattr(KRaftSystem, "actions", counting)
     found = look(scenario, scenario, Effort(40, 1, 1), 0, explores=True)
     assert not found.whole and not found.seen and 10 < counted <= 60
+
+
+@pytest.mark.parametrize(("name", "value"), [("done", 2), ("done", -1), ("round", -1)])
+def test_a_place_that_no_hunt_comes_to_is_refused(name: str, value: int, tmp_path: Path) -> None:
+    scenarios = [find("two-voters-restart")]
+    store.save(tmp_path, store.begin(tmp_path, scenarios, 0).model_copy(update={name: value}))
+    with pytest.raises(InputError, match="is not the state of a hunt"):
+        store.begin(tmp_path, scenarios, 0)
+
+
+def test_a_hunt_that_was_killed_at_the_end_of_a_round_goes_on(tmp_path: Path) -> None:
+    scenarios = [find("two-voters-restart")]
+    state = store.begin(tmp_path, scenarios, 0).model_copy(update={"done": 1})
+    store.save(tmp_path, state)
+    assert store.begin(tmp_path, scenarios, 0) == state

@@ -1,7 +1,7 @@
 """Kernels of the exploration on Spark: which candidates are the first of their kind, and which were visited.
 
 Fingerprints go to the slot that their low 32 bits name (scaled to the size of the table) or the next free
-one; their high 32 bits name the part that they belong to. 0 means "empty": the fingerprints 0 and 1 count as
+one; their high 16 bits name the part that they belong to. 0 means "empty": the fingerprints 0 and 1 count as
 the same, as in :mod:`kraftcheck.engine.visited`.
 """
 
@@ -15,14 +15,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraftcheck.engine.jit import compiled
+from kraftcheck.engine.jit import compiled, inlined
 from kraftcheck.engine.native_map import find
-from kraftcheck.engine.visited import partition, probe
+from kraftcheck.engine.visited import partition
 
 BATCH = 64
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _MOST_SLOTS = 1 << 32
+
+
+@inlined
+def _slot_of(table, key):
+    """The slot of ``table`` that holds ``key``, which is not 0, or the free one where it belongs."""
+    capacity = np.uint64(table.shape[0])
+    slot = ((key & _LOW) * capacity) >> _HALF
+    found = table[slot]
+    while found != key and found != 0:
+        slot += np.uint64(1)
+        if slot == capacity:
+            slot = np.uint64(0)
+        found = table[slot]
+    return slot
 
 
 @compiled
@@ -36,7 +50,7 @@ def enter(fps, keys, places, new):
         key = fps[i]
         if key == 0:
             key = np.uint64(1)
-        slot = probe(keys, key)
+        slot = _slot_of(keys, key)
         if keys[slot] == 0:
             keys[slot] = key
             places[slot] = i
@@ -63,7 +77,7 @@ def strike_out(visited, keys, places, new, heads):
             key = visited[begin + i]
             if key == 0:
                 key = np.uint64(1)
-            slot = probe(keys, key)
+            slot = _slot_of(keys, key)
             if keys[slot] == key:
                 new[places[slot]] = 0
         begin += count
@@ -91,7 +105,8 @@ def split(
     """(fingerprints by the part that owns them, their indices in ``fps``, where each part begins)."""
     sorted_fps, order = np.empty_like(fps), np.empty(len(fps), np.int32)
     starts = np.empty(parts + 1, np.int64)
-    partition(fps, sorted_fps, order, starts)
+    tags = (fps >> np.uint64(48)).astype(np.uint16)
+    partition(fps, tags, sorted_fps, np.empty_like(tags), order, starts)
     return sorted_fps, order, starts
 
 

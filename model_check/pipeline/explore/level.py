@@ -69,12 +69,12 @@ class OnSpark:
         """The input of tasks, with the tables as they are now."""
         if self._appended.any:
             self._deltas.append(self.store.spark.sparkContext.broadcast(self._appended.take()))
-        permutations = len(self.tables.symmetry.permutations)
+        sums = 2 * len(self.tables.symmetry.permutations)
         return Job(
             run=self._run,
             deltas=tuple(self._deltas),
             width=self.tables.width,
-            permutations=permutations,
+            sums=sums,
             keys=self.store.parts,
             reduced=self._reduced,
             sources=source_digest(),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.frontier import Frontier
+from kraftcheck.engine.hashing import FINGERPRINT
 from kraftcheck.engine.links import Links
 from kraftcheck.pipeline.datasets import table
 from kraftcheck.pipeline.explore.kernels import split
@@ -100,8 +101,9 @@ def links_table(links: Links, end: int) -> Any:
 
 
 def found_here(links: Links, end: int) -> NDArray[np.uint64]:
-    """The fingerprints of the states of the levels before ``end``."""
-    return np.concatenate([np.fromfile(links.fingerprints_of(level), np.uint64) for level in range(end)])
+    """The sums of the fingerprints of the states of the levels before ``end``."""
+    files = (links.fingerprints_of(level) for level in range(end))
+    return np.concatenate([np.fromfile(file, FINGERPRINT)["sum"] for file in files])
 
 
 def pieces_of(fps: NDArray[np.uint64]) -> Iterator[NDArray[np.uint64]]:

@@ -32,7 +32,7 @@ from kraftcheck.support.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = 4
+FORMAT = 5
 _BEGUN = "complete/begun"
 #: The name of a run.
 _RUN = re.compile(rb"[0-9a-f]{32}")

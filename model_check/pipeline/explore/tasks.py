@@ -44,14 +44,14 @@ class Job:
     """The input of the tasks of a level.
 
     ``run``: which tables; ``deltas``: broadcast variables with them; ``width``: columns of a row;
-    ``permutations``: fingerprints of a row; ``keys``: what the column ``part`` holds for each part;
+    ``sums``: columns of its fingerprints; ``keys``: what the column ``part`` holds for each part;
     ``reduced``: whether orders of steps that commute are left out; ``sources``: the driver's, a digest.
     """
 
     run: str
     deltas: tuple[Any, ...]
     width: int
-    permutations: int
+    sums: int
     keys: tuple[int, ...]
     reduced: bool
     sources: str
@@ -107,7 +107,7 @@ def chunks_of(data: Any, job: Job) -> list[Chunk]:
     found = []
     for at in range(data.num_rows):
         rows = array_of(data["rows"][at], np.int32).reshape(-1, job.width)
-        fps = array_of(data["fingerprints"][at], np.uint64).reshape(-1, job.permutations)
+        fps = array_of(data["fingerprints"][at], np.uint64).reshape(-1, job.sums)
         found.append(Chunk(data["first"][at].as_py(), rows, fps))
     return sorted(found, key=lambda chunk: chunk.first)
 
@@ -323,12 +323,13 @@ def _built(job: Job, chunk: Chunk, owned: Sequence[tuple[int, NDArray[np.uint8]]
     total = int(np.count_nonzero(new))
     batch = Batch(
         np.empty((total, job.width), np.int32),
-        np.empty((total, job.permutations), np.uint64),
+        np.empty((total, job.sums), np.uint64),
         np.empty(total, np.uint32),
         np.empty(total, np.uint32),
     )
     build(
-        mirror.view, chunk.rows, worker.fps[:size], worker.rows[:size], worker.codes[:size], new, batch.rows,
-        batch.fps, batch.parents, batch.codes, 0, np.empty(job.width, np.int32),
+        mirror.view, chunk.rows, worker.fps[:size], worker.tags[:size], worker.rows[:size],
+        worker.codes[:size], new, batch.rows, batch.fps, batch.parents, batch.codes, 0,
+        np.empty(job.width, np.int32),
     )  # fmt: skip
     return batch
