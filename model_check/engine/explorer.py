@@ -84,7 +84,7 @@ class Search:
     def new_frontier(self) -> Frontier:
         """An empty level. A quarter of the allowed memory is for two of them."""
         most = self.limits.max_memory
-        return Frontier(self.links.folder, IN_MEMORY if most is None else min(IN_MEMORY, most // 8))
+        return Frontier(self.links.folder, IN_MEMORY if most is None else most // 8)
 
     def elapsed(self) -> float:
         """Seconds of this search, including those ``spent`` before it continued from a checkpoint."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.native_map import MULTIPLIER
+from kraftcheck.engine.view import FINGERPRINT
 
 T = TypeVar("T", int, NDArray[np.uint64])
 
@@ -23,8 +24,6 @@ MASK64 = (1 << 64) - 1
 MAX_BUDGETS = 7
 TAG = 0xFFFF
 SUM_BITS, FINGERPRINT_BITS = 64, 80
-#: Fingerprints as they go to the visited set and to files.
-FINGERPRINT = np.dtype([("sum", "<u8"), ("tag", "<u2")])
 
 
 def content_hash(salt: Hashable, value: Hashable) -> int:

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from kraftcheck.engine.block import BLOCK
 from kraftcheck.engine.checkpoint import FORMAT, Checkpoint, Explored, Saved
 from kraftcheck.engine.frontier import Frontier
-from kraftcheck.engine.hashing import FINGERPRINT, orbits
+from kraftcheck.engine.hashing import orbits
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import SymmetryError
+from kraftcheck.engine.view import FINGERPRINT
 
 if TYPE_CHECKING:
     from kraftcheck.engine.explorer import Search

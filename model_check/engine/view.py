@@ -37,6 +37,8 @@ NEVER = 1 << 62
 # Columns of an outcome row.
 DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, SIGNALS, NAMES = range(8)
 ID = (1 << 30) - 1
+#: Fingerprints as they go to the visited set and to files.
+FINGERPRINT = np.dtype([("sum", "<u8"), ("tag", "<u2")])
 #: The bits of a tag.
 TAG = np.uint64(0xFFFF)
 

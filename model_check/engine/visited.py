@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraftcheck.engine.hashing import FINGERPRINT
 from kraftcheck.engine.jit import compiled, inlined
+from kraftcheck.engine.view import FINGERPRINT
 
 SHARDS = 64
 #: By how many lines they have, how full shards become, and by how much they grow. What is small should be

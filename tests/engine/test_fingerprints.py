@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from kraftcheck.engine import hashing, tables
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.hashing import FINGERPRINT, MASK64, orbits, tag
+from kraftcheck.engine.hashing import MASK64, orbits, tag
 from kraftcheck.engine.native_map import MULTIPLIER, mixed
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import System
 from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import FINGERPRINT
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import find
 from tests.engine import random_symmetric, random_systems

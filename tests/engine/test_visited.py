@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kraftcheck.engine import visited as module
-from kraftcheck.engine.hashing import FINGERPRINT, MASK64
+from kraftcheck.engine.hashing import MASK64
+from kraftcheck.engine.view import FINGERPRINT
 from kraftcheck.engine.visited import ENOUGH, LARGE, SHARDS, Visited
 from tests.examples import examples
 

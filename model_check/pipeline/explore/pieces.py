@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.frontier import Frontier
-from kraftcheck.engine.hashing import FINGERPRINT
 from kraftcheck.engine.links import Links
+from kraftcheck.engine.view import FINGERPRINT
 from kraftcheck.pipeline.datasets import table
 from kraftcheck.pipeline.explore.kernels import split
 from kraftcheck.pipeline.explore.store import LEVELS, LINKS, VISITED
