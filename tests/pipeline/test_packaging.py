@@ -18,7 +18,7 @@ from tests.installed import install
 ROOT = Path(__file__).parents[2]
 
 
-def _packed(folder: Path, notes: Path) -> Path:
+def packed(folder: Path, notes: Path) -> Path:
     """An archive of a virtual environment with kraftcheck in it; what runs it notes where it is.
 
     As venv-pack makes it, but for the libraries: a line for the folder in which they are takes the place of
@@ -40,7 +40,7 @@ def test_an_environment_that_is_sent_along(tmp_path: Path) -> None:
     pyspark = pytest.importorskip("pyspark", reason="needs PySpark: pip install 'kraftcheck[spark]'")
     notes = tmp_path / "notes"
     notes.mkdir()
-    archive = _packed(tmp_path, notes)
+    archive = packed(tmp_path, notes)
     work = Path(pyspark.__file__).parent / "work"
     before = set(work.glob("*"))
     settings = (
