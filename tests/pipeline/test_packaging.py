@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from kraftcheck.support import places
+from kraftcheck.support.sources import source_digest
 from tests.installed import install
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +34,19 @@ def packed(folder: Path, notes: Path) -> Path:
     note = f"import os, sys; open(os.path.join({str(notes)!r}, str(os.getpid())), 'w').write(sys.prefix)"
     (site / "libraries.pth").write_text("\n".join([*libraries, note, ""]), encoding="utf-8")
     return Path(shutil.make_archive(str(folder / "executor"), "gztar", environment))
+
+
+@pytest.mark.slow
+def test_a_checkout_and_what_is_installed_from_it_have_the_same_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise executors with an environment that was sent along refuse a driver in a checkout."""
+    here, installed = source_digest(), install(tmp_path)
+    monkeypatch.setattr(places, "folder_of", lambda package: tmp_path.joinpath(*package.split(".")))
+    assert source_digest.__wrapped__() == here
+    changed = installed / "reference" / "vote.py"
+    changed.write_text(changed.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert source_digest.__wrapped__() != here
 
 
 @pytest.mark.spark
