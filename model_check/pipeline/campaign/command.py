@@ -104,9 +104,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits of a cell, instead of those of the file")
     for name, metavar, kind, meaning in _LIMITS:
         limits.add_argument(f"--max-{name}", dest=name, type=kind, metavar=metavar, help=meaning)
-    hunting = parser.add_argument_group(
-        "a hunt instead of cells, with --scenario, --tag, --seeds N and --max-memory (of a step)"
-    )
+    others = "with --scenario, --tag, --seeds N and --max-memory (of a step)"
+    hunting = parser.add_argument_group("a hunt, instead of cells", others)
     folder = "widen scenarios step by step, as 'kraftcheck hunt -o FOLDER' does"
     hunting.add_argument("--hunt", type=Path, metavar="FOLDER", help=folder)
     hunting.add_argument("--for", type=duration, metavar="TIME", help="how long: 90s, 30m, 1h (default)")
