@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from kraftcheck.engine.prepared import prepare
@@ -21,6 +22,11 @@ from kraftcheck.systems.scenario import Scenario, shipped, shipped_files
 #: The folders of scenarios that are about one thing already known.
 _SPECIAL = frozenset({"findings", "fixes", "mutants", "nightly", "parity"})
 _SPECIAL_TAGS = frozenset({"nightly", "large", "finding", "mutants"})
+
+#: Gets the result of a job, as :func:`~kraftcheck.hunt.step.take` gives it; whether more are wanted.
+Keep = Callable[[Job, Done | None], bool]
+#: Takes jobs, and hands their results to a ``Keep`` in the order of the jobs, as long as it wants them.
+Takes = Callable[[Sequence[Job], Keep], None]
 
 
 def generic() -> list[Scenario]:
@@ -39,8 +45,8 @@ def _is_generic(name: str, scenario: Scenario) -> bool:
 @dataclass(slots=True)
 class Hunt:
     """A hunt through ``scenarios``, whose ``state`` lives in ``folder``. ``threads``: so many steps are
-    taken at a time; the results do not depend on it. ``max_memory``: of each process; ``max_steps``: of the
-    whole hunt.
+    taken at a time, unless ``takes`` takes them elsewhere; the results depend on neither. ``max_memory``: of
+    each process; ``max_steps``: of the whole hunt.
     """
 
     scenarios: Sequence[Scenario]
@@ -49,6 +55,7 @@ class Hunt:
     threads: int = 1
     max_memory: int | None = None
     max_steps: int | None = None
+    takes: Takes | None = None
     tell: Callable[[str], None] = lambda text: None
     _begun: float = field(default_factory=time.monotonic)
     _earlier: float = 0.0
@@ -60,30 +67,36 @@ class Hunt:
         self._earlier, deadline = self.state.seconds, time.time() + seconds
         save(self.folder, self.state)
         prepare()  # Otherwise each process compiles.
-        count = min(self.threads, len(self.scenarios))
+        count = 1 if self.takes is not None else min(self.threads, len(self.scenarios))
         with nullcontext() if count < 2 else processes(count) as pool:
+            takes = self.takes or partial(_take_here, pool)
             while time.time() < deadline and not self._complete():
-                if not self._round(deadline, pool):
+                if not self._round(deadline, takes):
                     return time.time() >= deadline
         return True
 
     def _complete(self) -> bool:
         return self.max_steps is not None and self.state.steps >= self.max_steps
 
-    def _round(self, deadline: float, pool: ProcessPoolExecutor | None) -> bool:
+    def _round(self, deadline: float, takes: Takes) -> bool:
         """Take the steps of the present round that are left; whether all were complete."""
-        state = self.state
+        state, complete = self.state, True
         left = self.scenarios[state.done :]
         jobs = [
             Job(each, line_of(state, each.name), state.round, state.seed, deadline, self.max_memory)
             for each in left
         ]
-        for job, done in zip(jobs, _results(jobs, pool), strict=False):
-            if done is None:
-                return False
-            self._keep(job, done)
-            if self._complete():
-                break
+
+        def keep(job: Job, done: Done | None) -> bool:
+            nonlocal complete
+            complete = done is not None
+            if done is not None:
+                self._keep(job, done)
+            return complete and not self._complete()
+
+        takes(jobs, keep)
+        if not complete:
+            return False
         if state.done == len(self.scenarios):
             state.round, state.done = state.round + 1, 0
         save(self.folder, state)
@@ -132,6 +145,12 @@ class Hunt:
                 }
             )
         table[name] = seen
+
+
+def _take_here(pool: ProcessPoolExecutor | None, jobs: Sequence[Job], keep: Keep) -> None:
+    for job, done in zip(jobs, _results(jobs, pool), strict=False):
+        if not keep(job, done):
+            break
 
 
 def _results(jobs: Sequence[Job], pool: ProcessPoolExecutor | None) -> Iterator[Done | None]:

@@ -77,8 +77,12 @@ class State(_Model):
 
 def begin(folder: Path, scenarios: Sequence[Scenario], seed: int) -> State:
     """The state in ``folder``, or one in which nothing has happened. Raises InputError where another hunt is
-    there, or something else.
+    there, or something else, and where two scenarios have one name.
     """
+    names = [each.name for each in scenarios]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two scenarios are called '{twice}'; give each once.")
     chosen = {each.name: digest_of(each.model_dump_json(by_alias=True)) for each in scenarios}
     begun = State(seed=seed, sources=source_digest(), scenarios=chosen)
     path = folder / STATE
@@ -91,7 +95,7 @@ def begin(folder: Path, scenarios: Sequence[Scenario], seed: int) -> State:
         raise InputError(f"{path}: is not the state of a hunt; choose another folder.") from None
     for what, there, here in (
         ("--seed", found.seed, seed),
-        ("scenarios", found.scenarios, chosen),
+        ("scenarios", [*found.scenarios.items()], [*chosen.items()]),  # Their order counts, too.
         ("sources of kraftcheck", found.sources, begun.sources),
     ):
         if there != here:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from kraftcheck.pipeline.errors import in_a_sentence
 
 if TYPE_CHECKING:
+    import pyarrow
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
@@ -19,6 +21,11 @@ R = TypeVar("R")
 JOBS = 2
 #: How long a batch should take, in seconds: what a kill loses at most, and what few large files need.
 _SHORT, _LONG = 5.0, 20.0
+#: The columns of tasks and of their results.
+_TASK, _RESULT = "task binary", "result binary"
+
+#: What a task does with its content.
+Work = Callable[[bytes], bytes]
 
 
 def in_batches(
@@ -67,3 +74,21 @@ def _next_size(size: int, slots: int, most: int, seconds: float) -> int:
     if seconds < _SHORT:
         return min(size * 2, most)
     return max(size // 2, slots) if seconds > _LONG else size
+
+
+def run_tasks(spark: SparkSession, what: str, work: Work, tasks: Sequence[bytes]) -> list[bytes]:
+    """A job: what ``work`` makes of each of ``tasks``, in their order, on executors. ``what``: its name."""
+    spark.sparkContext.setJobDescription(what)
+    rows = [(bytearray(task),) for task in tasks]
+    # As many partitions as rows: a task each.
+    dealt = spark.createDataFrame(spark.sparkContext.parallelize(rows, len(rows)), _TASK)
+    return [bytes(row.result) for row in dealt.mapInArrow(partial(_rows, work), _RESULT).collect()]
+
+
+def _rows(work: Work, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    import pyarrow
+
+    for batch in batches:
+        for task in batch.column("task").to_pylist():
+            made = pyarrow.array([work(task)], pyarrow.large_binary())
+            yield pyarrow.RecordBatch.from_arrays([made], ["result"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
+from pathlib import PurePath
 
 from kraftcheck.support import places
 from kraftcheck.support.errors import InputError
@@ -11,13 +12,18 @@ from kraftcheck.support.errors import InputError
 
 @cache
 def source_digest() -> str:
-    """A digest of the sources and data of all packages, whatever the version number says."""
-    found = hashlib.sha256()
+    """A digest of the sources and data of all packages, whatever the version number says. It is the same of a
+    checkout and of what is installed from it, where the packages lie in one another.
+    """
+    files = {}
     for package in places.PACKAGES:
-        folder = places.folder_of(package)
-        for path in sorted(folder.rglob("*")):
+        folder, place = places.folder_of(package), PurePath(*package.split("."))
+        for path in folder.rglob("*"):
             if path.suffix in (".py", ".toml"):
-                found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+                files[(place / path.relative_to(folder)).as_posix()] = path
+    found = hashlib.sha256()
+    for name, path in sorted(files.items()):
+        found.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()
 
 

@@ -177,6 +177,13 @@ def test_another_hunt_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert store.line_of(state, "small") == Line(scenarios[0], None, False, ("budgets.crashes",))
     assert main(["hunt", "single-voter", "--seed", "3", "-o", str(tmp_path)]) == 2
     assert "begun with other scenarios" in capsys.readouterr().err
+    # A round goes on at its place: the order of the scenarios counts.
+    two = [*scenarios, find("single-voter")]
+    store.save(tmp_path / "two", store.begin(tmp_path / "two", two, 0))
+    with pytest.raises(InputError, match="begun with other scenarios"):
+        store.begin(tmp_path / "two", two[::-1], 0)
+    with pytest.raises(InputError, match="two scenarios are called 'small'"):
+        store.begin(tmp_path / "three", [*two, scenarios[0]], 0)
     (tmp_path / store.STATE).write_text(json.dumps({"format": "other"}), encoding="utf-8")
     assert main(["hunt", "single-voter", "-o", str(tmp_path)]) == 2
     assert "is not the state of a hunt" in capsys.readouterr().err

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from kraftcheck.support import places
+from kraftcheck.support.sources import source_digest
 from tests.installed import install
 
 ROOT = Path(__file__).parents[2]
 
 
-def _packed(folder: Path, notes: Path) -> Path:
+def packed(folder: Path, notes: Path) -> Path:
     """An archive of a virtual environment with kraftcheck in it; what runs it notes where it is.
 
     As venv-pack makes it, but for the libraries: a line for the folder in which they are takes the place of
@@ -34,13 +36,26 @@ def _packed(folder: Path, notes: Path) -> Path:
     return Path(shutil.make_archive(str(folder / "executor"), "gztar", environment))
 
 
+@pytest.mark.slow
+def test_a_checkout_and_what_is_installed_from_it_have_the_same_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise executors with an environment that was sent along refuse a driver in a checkout."""
+    here, installed = source_digest(), install(tmp_path)
+    monkeypatch.setattr(places, "folder_of", lambda package: tmp_path.joinpath(*package.split(".")))
+    assert source_digest.__wrapped__() == here
+    changed = installed / "reference" / "vote.py"
+    changed.write_text(changed.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert source_digest.__wrapped__() != here
+
+
 @pytest.mark.spark
 @pytest.mark.nightly
 def test_an_environment_that_is_sent_along(tmp_path: Path) -> None:
     pyspark = pytest.importorskip("pyspark", reason="needs PySpark: pip install 'kraftcheck[spark]'")
     notes = tmp_path / "notes"
     notes.mkdir()
-    archive = _packed(tmp_path, notes)
+    archive = packed(tmp_path, notes)
     work = Path(pyspark.__file__).parent / "work"
     before = set(work.glob("*"))
     settings = (

@@ -5,20 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import Any
 
-from kraftcheck.hunt import store
+from kraftcheck.hunt import report, store
 from kraftcheck.hunt.run import Hunt, generic
-from kraftcheck.hunt.store import Seen, State
-from kraftcheck.support import streams
 from kraftcheck.support.arguments import add_json, byte_count, duration, positive, thread_count, whole_number
-from kraftcheck.support.errors import InputError
-from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written
-from kraftcheck.support.outputs import print_output
 from kraftcheck.support.streams import progress
-from kraftcheck.support.terminal import Console, console, say
-from kraftcheck.systems.scenario import Scenario, find
+from kraftcheck.systems.scenario import find
 
 EPILOG = """\
 A step widens one scenario: one more crash, epoch, request of the admin client,
@@ -75,81 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Hunt. Exit status: 1 something new, 0 nothing, 3 interrupted or out of memory before."""
     require_folder_can_be_written(arguments.output, "-o")
     scenarios = [find(word) for word in arguments.scenarios] or generic()
-    _require_different_names(scenarios)
-    state = store.begin(arguments.output, scenarios, arguments.seed)
-    each = None if arguments.max_memory is None else arguments.max_memory // arguments.threads
-    complete, interrupted = False, False
-    with progress(quiet=arguments.json) as tell:
-        hunt = Hunt(
-            scenarios,
-            state,
-            arguments.output,
-            threads=arguments.threads,
-            max_memory=each,
-            max_steps=arguments.steps,
-            tell=tell,
-        )
-        try:
-            complete = hunt.run(arguments.seconds)
-        except KeyboardInterrupt:
-            interrupted = True
-    if interrupted:
-        streams.say("kraftcheck: interrupted. The same command goes on.")
-    elif not complete:
-        streams.say("kraftcheck: stopped by --max-memory. The same command with more goes on.")
-    if arguments.json:
-        print_output("hunt", as_data(state, complete=complete))
-    else:
-        _report(console(), state, arguments.output)
-    if state.new:
-        return EXIT_DIFFERS
-    return EXIT_EXPECTED if complete else EXIT_UNDETERMINED
-
-
-def _require_different_names(scenarios: list[Scenario]) -> None:
-    names = [each.name for each in scenarios]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"two scenarios are called '{twice}'; give each once.")
-
-
-def as_data(state: State, *, complete: bool) -> dict[str, Any]:
-    """The result for machines; without ``seconds`` it follows from the seed and the number of steps."""
-    return {
-        "complete": complete,
-        "seed": state.seed,
-        "scenarios": len(state.scenarios),
-        "rounds": state.round,
-        "steps": state.steps,
-        "states": state.states,
-        "walked_steps": state.walked,
-        "seconds": round(state.seconds, 1),
-        "known": [_seen_as_data(name, each) for name, each in state.causes.items()],
-        "new": [_seen_as_data(name, each) for name, each in state.new.items()],
-    }
-
-
-def _seen_as_data(name: str, seen: Seen) -> dict[str, Any]:
-    return {"name": name, **seen.model_dump(mode="json")}
-
-
-def _report(out: Console, state: State, folder: Path) -> None:
-    say(
-        out,
-        f"{len(state.scenarios):,} scenarios, {state.steps:,} steps in {state.seconds:,.0f} s: "
-        f"{state.states:,} states explored, {state.walked:,} steps of random walks",
-        hang=2,
+    hunt = Hunt(
+        scenarios,
+        store.begin(arguments.output, scenarios, arguments.seed),
+        arguments.output,
+        threads=arguments.threads,
+        max_memory=None if arguments.max_memory is None else arguments.max_memory // arguments.threads,
+        max_steps=arguments.steps,
     )
-    say(out, f"known causes, set aside: {len(state.causes) or 'none'}")
-    for name, seen in state.causes.items():
-        say(out, f"{name}: {_where(seen)}", indent=2, hang=2)
-    say(out, f"new: {len(state.new) or 'nothing'}")
-    for seen in state.new.values():
-        hint = "" if seen.confirmed else "; to explore it takes many states, so replay its trace"
-        say(out, f"{folder / (seen.file or '')}: {_where(seen)}{hint}", indent=2, hang=2)
-
-
-def _where(seen: Seen) -> str:
-    widened = f", with {', '.join(seen.widened)}" if seen.widened else ""
-    times = f"; {seen.times:,} times" if seen.times > 1 else ""
-    return f"{seen.property} in {seen.steps} steps, {seen.scenario}{widened} (step {seen.at_step:,}){times}"
+    return report.run(hunt, arguments.seconds, progress(quiet=arguments.json), as_json=arguments.json)

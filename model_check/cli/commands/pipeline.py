@@ -11,7 +11,7 @@ from kraftcheck.cli.parser import Parser
 #: ``configure(parser)`` and ``run(arguments) -> int``.
 PIPELINES: dict[str, str] = {
     "explore": "explore scenarios on a cluster, with the answers of 'kraftcheck check'",
-    "campaign": "run many explorations: scenarios, protocol variants, mutants, bounds and seeds",
+    "campaign": "run many explorations (scenarios, variants, mutants, bounds, seeds), or a hunt",
     "vectors": "make conformance vectors from the reference, for implementations in any language",
     "record": "record simulated clusters of an implementation, and compare them with the reference",
     "logs": "read and check the log files of many clusters",

@@ -1,21 +1,38 @@
-"""``kraftcheck pipeline campaign``: many explorations, spread over a cluster."""
+"""``kraftcheck pipeline campaign``: many explorations, or the steps of a hunt, spread over a cluster."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraftcheck.checking.mutation.campaign import Status
-from kraftcheck.pipeline.campaign.matrix import HINT, Campaign, LimitsOfCells, Matrix, expand, find_campaign
+from kraftcheck.hunt import report as hunt_report
+from kraftcheck.hunt import store as hunt_store
+from kraftcheck.hunt.run import Hunt, generic
+from kraftcheck.pipeline.campaign.matrix import (
+    HINT,
+    Campaign,
+    LimitsOfCells,
+    Matrix,
+    chosen_scenarios,
+    expand,
+    find_campaign,
+)
 from kraftcheck.pipeline.progress import progress
 from kraftcheck.pipeline.session import add_session_options, settings_of, spark_session
-from kraftcheck.support.arguments import positive
+from kraftcheck.support.arguments import duration, positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
-from kraftcheck.support.files import require_file_can_be_written, write_atomically
+from kraftcheck.support.files import (
+    require_file_can_be_written,
+    require_folder_can_be_written,
+    write_atomically,
+)
 from kraftcheck.support.outputs import versioned
 from kraftcheck.support.terminal import console
 from kraftcheck.support.validation import validated
@@ -48,13 +65,17 @@ _LIMITS = (
     ("memory", "SIZE", str, "resident memory (default: 2G)"),
     ("states", "N", positive, "distinct states (default: any number)"),
 )
+#: The options of a hunt, and those of cells that a hunt has as well.
+_OF_HUNTS = ("for", "steps")
+_OF_BOTH = frozenset({"scenarios", "tags", "seeds", "memory"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Define the command's arguments."""
     parser.epilog = (
         "Exit status: 0 every cell whose result is known beforehand is as expected, 1 one is not or failed, "
-        "3 one, or a mutant, is undetermined, or one is invalid. See docs/pipeline/campaign.md."
+        "3 one, or a mutant, is undetermined, or one is invalid; of a hunt as 'kraftcheck hunt' says. See "
+        "docs/pipeline/campaign.md."
     )
     parser.add_argument(
         "campaign",
@@ -83,6 +104,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits of a cell, instead of those of the file")
     for name, metavar, kind, meaning in _LIMITS:
         limits.add_argument(f"--max-{name}", dest=name, type=kind, metavar=metavar, help=meaning)
+    others = "with --scenario, --tag, --seeds N and --max-memory (of a step)"
+    hunting = parser.add_argument_group("a hunt, instead of cells", others)
+    folder = "widen scenarios step by step, as 'kraftcheck hunt -o FOLDER' does"
+    hunting.add_argument("--hunt", type=Path, metavar="FOLDER", help=folder)
+    hunting.add_argument("--for", type=duration, metavar="TIME", help="how long: 90s, 30m, 1h (default)")
+    hunting.add_argument("--steps", type=positive, metavar="N", help="end after N steps in all")
     parser.add_argument("--list", action="store_true", help="list the cells and stop")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
@@ -95,6 +122,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Raises InputError for what contradicts itself."""
     settings = settings_of(arguments.conf)
+    if arguments.hunt is not None:
+        return _hunt(arguments, settings)
+    if any(vars(arguments)[name] is not None for name in _OF_HUNTS):
+        raise InputError("--for and --steps go with --hunt.")
     require_file_can_be_written(arguments.output, "-o")
     if arguments.report is not None:
         if arguments.campaign is not None or arguments.results is not None or arguments.list:
@@ -132,6 +163,39 @@ def _campaign(arguments: argparse.Namespace) -> Campaign:
     if not matrix:
         raise InputError("give a campaign file, or --scenario, --tag or --mutants-in; see --help.")
     return validated(Campaign, {"matrix": [matrix], "limits": limits}, "the options", HINT)
+
+
+def _hunt(arguments: argparse.Namespace, settings: Mapping[str, str]) -> int:
+    """Hunt on the cluster. Raises InputError."""
+    given = vars(arguments)
+    of_cells = {"campaign", "results", "report", "list", "output", *LimitsOfCells.model_fields}
+    of_cells |= {field.alias or name for name, field in Matrix.model_fields.items()}
+    if any(given[name] for name in of_cells - _OF_BOTH):
+        raise InputError("--hunt has no cells; give it --scenario, --tag, --seeds and --max-memory only.")
+    seeds = arguments.seeds or "0"
+    if not (seeds.isascii() and seeds.isdigit()):
+        raise InputError(f"--seeds: a hunt has one seed, a number, not '{seeds[:40]}'.")
+    words = {name: given[name] for name in ("scenarios", "tags") if given[name]}
+    limits = {} if arguments.memory is None else {"memory": arguments.memory}
+    memory = validated(LimitsOfCells, limits, "the limits", HINT).limits.memory
+    chosen = generic()
+    if words:
+        chosen = chosen_scenarios(validated(Matrix, words, "the options", HINT), {})
+    require_folder_can_be_written(arguments.hunt, "--hunt")
+    hunt = Hunt(
+        chosen,
+        hunt_store.begin(arguments.hunt, chosen, int(seeds)),
+        arguments.hunt,
+        threads=os.cpu_count() or 1,
+        max_memory=memory,
+        max_steps=arguments.steps,
+    )
+    with spark_session("campaign", arguments.master, settings) as spark:
+        from kraftcheck.pipeline.campaign.hunt import takes_on
+
+        hunt.takes = takes_on(spark)
+        telling = progress(spark, "hunt", quiet=arguments.json)
+        return hunt_report.run(hunt, given["for"] or 3600.0, telling, as_json=arguments.json)
 
 
 def _list(cells: list[Cell], *, as_json: bool) -> None:

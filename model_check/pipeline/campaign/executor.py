@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def _server() -> Server:
+def server_of_worker() -> Server:
     """The server of this worker of Spark, which is used for task after task."""
     server = Server()
     atexit.register(server.close)
@@ -50,7 +50,7 @@ def found_by(cell: Cell, task: str) -> dict[str, Any]:
         return {"verdict": "invalid", "error": str(error)}
     arguments, seconds = {"task": task}, cell.limits.seconds
     job = Job("kraftcheck.pipeline.campaign.explore:run", arguments, seconds, cell.mutant, changed)
-    ended = _server().run(job)
+    ended = server_of_worker().run(job)
     return _row(ended) | {"seconds": ended.seconds, "peak_memory": ended.peak_memory}
 
 

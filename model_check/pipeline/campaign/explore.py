@@ -33,14 +33,14 @@ def run(task: str) -> Iterator[Found]:
     The results have the columns of the data set of cells that are about the exploration.
     """
     cell, _, _ = from_task(task)
-    _limit_memory(cell.limits.memory)
+    limit_memory(cell.limits.memory)
     scenario = from_data(json.loads(cell.content), cell.scenario)
     if cell.mutant_alone:
         scenario = worker.judging(scenario, cell.judged)
     yield from (_check if cell.engine == "check" else _simulate)(cell, scenario)
 
 
-def _limit_memory(resident: int) -> None:
+def limit_memory(resident: int) -> None:
     """Make allocations fail beyond twice the limit at which an exploration gives up by itself."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/statm", encoding="ascii") as file:
         data = int(file.read().split()[5]) * resource.getpagesize()

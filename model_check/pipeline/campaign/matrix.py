@@ -188,7 +188,7 @@ def _product(
 ) -> Iterator[Cell]:
     mutants = list(_mutants(matrix.mutants))
     bounds = [each for text in matrix.bounds for each in _ranges(text)]
-    scenarios = _scenarios(matrix, known)
+    scenarios = chosen_scenarios(matrix, known)
     for text in matrix.protocols:
         applies.require_variant(text, scenarios[0])
     for text in bounds:
@@ -238,7 +238,7 @@ def _walks(cell: Cell, matrix: Matrix) -> Iterator[Cell]:
         yield replace(cell, engine="simulate", seed=seed, walks=matrix.walks, depth=matrix.depth)
 
 
-def _scenarios(matrix: Matrix, known: dict[str, Scenario]) -> list[Scenario]:
+def chosen_scenarios(matrix: Matrix, known: dict[str, Scenario]) -> list[Scenario]:
     """The scenarios of a block, each once. Raises InputError where two of one name differ."""
     chosen = []
     for tag in reversed(matrix.tags):

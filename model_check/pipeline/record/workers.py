@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,21 +14,15 @@ from kraftcheck.evidence.recorder.campaign import Made
 from kraftcheck.evidence.recorder.running import Compared
 from kraftcheck.evidence.recorder.schedule import Schedule
 from kraftcheck.evidence.recorder.workers import Keep, KeepMinimal, Order, recorder_of
-from kraftcheck.pipeline.batches import in_batches
+from kraftcheck.pipeline.batches import in_batches, run_tasks
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.sources import require_sources, source_digest
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import SparkSession
 
 #: The largest number of recordings in a job: the driver holds the files of those that are kept.
 _MOST: Final = 200
-#: The columns of tasks and of their results.
-_TASK, _RESULT = "task binary", "result binary"
-
-#: What a task does with its content.
-Work = Callable[[bytes], bytes]
 
 
 class OnSpark:
@@ -42,7 +36,8 @@ class OnSpark:
         work = partial(_record, self._implementation, self._order, source_digest())
 
         def made(batch: Sequence[str]) -> list[tuple[str, Made]]:
-            found = self._run(work, [name.encode() for name in batch])
+            tasks = [name.encode() for name in batch]
+            found = run_tasks(self._spark, f"record: {len(tasks)} recordings", work, tasks)
             return [msgspec.msgpack.decode(each, type=tuple[str, Made]) for each in found]
 
         def done(batch: list[tuple[str, Made]]) -> None:
@@ -56,7 +51,8 @@ class OnSpark:
         work = partial(_shrink, self._implementation, self._order, source_digest())
 
         def smaller(batch: Sequence[Compared]) -> list[tuple[Compared, Schedule]]:
-            found = self._run(work, [msgspec.msgpack.encode(each) for each in batch])
+            tasks = [msgspec.msgpack.encode(each) for each in batch]
+            found = run_tasks(self._spark, f"record: {len(tasks)} minimal schedules", work, tasks)
             return [msgspec.msgpack.decode(each, type=tuple[Compared, Schedule]) for each in found]
 
         def done(batch: list[tuple[Compared, Schedule]]) -> None:
@@ -64,23 +60,6 @@ class OnSpark:
                 keep(each, smallest)
 
         in_batches(self._spark, found, smaller, done, most=_MOST)
-
-    def _run(self, work: Work, tasks: Sequence[bytes]) -> list[bytes]:
-        """What ``work`` makes of each task."""
-        self._spark.sparkContext.setJobDescription(f"record: {len(tasks)} tasks")
-        rows = [(bytearray(task),) for task in tasks]
-        # As many partitions as rows: a task each.
-        dealt = self._spark.createDataFrame(self._spark.sparkContext.parallelize(rows, len(rows)), _TASK)
-        return [bytes(row.result) for row in dealt.mapInArrow(partial(_rows, work), _RESULT).collect()]
-
-
-def _rows(work: Work, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    import pyarrow
-
-    for batch in batches:
-        for task in batch.column("task").to_pylist():
-            made = pyarrow.array([work(task)], pyarrow.large_binary())
-            yield pyarrow.RecordBatch.from_arrays([made], ["result"])
 
 
 def _record(implementation: Implementation, order: Order, sources: str, task: bytes) -> bytes:

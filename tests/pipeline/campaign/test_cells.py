@@ -54,7 +54,7 @@ class Forks:
 @pytest.fixture(autouse=True)
 def here(caller: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells run in processes forked from this one."""
-    monkeypatch.setattr(executor, "_server", lambda: Forks(caller))
+    monkeypatch.setattr(executor, "server_of_worker", lambda: Forks(caller))
 
 
 def told(cell: Cell) -> dict[str, Any]:

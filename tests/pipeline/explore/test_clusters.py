@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -128,17 +129,27 @@ def test_killed_executors(tmp_path: Path) -> None:
 # A standalone cluster: master, worker and executors are processes of their own.
 
 
+@dataclass
+class Cluster:
+    """A standalone cluster: the address of its master, its workers, and the file of what all of them say."""
+
+    master: str
+    workers: list[subprocess.Popen[bytes]]
+    log: Path
+
+
 @contextmanager
-def standalone_cluster(folder: Path) -> Iterator[str]:
-    """The address of a master with one worker of two cores, which end with the block."""
+def standalone_cluster(folder: Path, workers: int = 1) -> Iterator[Cluster]:
+    """A master and workers with two cores in all, which end with the block."""
     pyspark = pytest.importorskip("pyspark", reason="needs PySpark: pip install 'kraftcheck[spark]'")
     home = Path(pyspark.__file__).parent
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     master = f"spark://127.0.0.1:{port}"
     hidden = ("--host", "127.0.0.1", "--webui-port", "0")
-    work = ("--cores", "2", "--memory", "4g", "--work-dir", str(folder / "work"))
-    servers = (("master.Master", *hidden, "--port", port), ("worker.Worker", *hidden, *work, master))
+    work = ("--cores", str(2 // workers), "--memory", "4g", "--work-dir", str(folder / "work"))
+    servers = [("master.Master", *hidden, "--port", port)]
+    servers += [("worker.Worker", *hidden, *work, master)] * workers
     environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     log = folder / "servers"
     running: list[subprocess.Popen[bytes]] = []
@@ -148,10 +159,10 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
                 command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *words]
                 running.append(subprocess.Popen(command, stdout=out, stderr=out, env=environment))
         until = time.monotonic() + 60
-        while "Successfully registered with master" not in log.read_text():
+        while log.read_text().count("Successfully registered with master") < workers:
             assert time.monotonic() < until, log.read_text()[-2000:]
             time.sleep(0.5)
-        yield master
+        yield Cluster(master, running[1:], log)
     finally:
         for process in reversed(running):
             process.send_signal(signal.SIGTERM)
@@ -167,8 +178,8 @@ def test_a_standalone_cluster(tmp_path: Path) -> None:
         "spark_pyspark_python": sys.executable,
         "spark_executor_memory": "2g",
     }
-    with standalone_cluster(tmp_path) as master:
-        options = ("--master", master, "--dir", (tmp_path / "run").as_uri(), "--hand-over", "1000")
+    with standalone_cluster(tmp_path) as cluster:
+        options = ("--master", cluster.master, "--dir", (tmp_path / "run").as_uri(), "--hand-over", "1000")
         with _running(tmp_path, *_explored(LARGER, *options, **own)) as process:
             found = _found(tmp_path, process)
     assert found[LARGER]["spark"]["states"] > 10_000
