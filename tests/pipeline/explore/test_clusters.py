@@ -34,7 +34,10 @@ CONF = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 #: What differs from run to run, or from engine to engine.
-OWN = {"seconds", "seconds_exploring", "peak_memory", "visited_bytes", "checkpoint", "spark"}
+OWN = {
+    "seconds", "seconds_exploring", "peak_memory", "visited_bytes", "checkpoint", "spark",
+    "collision_probability",
+}  # fmt: skip
 #: A scenario with levels of more than a thousand states.
 LARGER = "addition-answered-on-append"
 
