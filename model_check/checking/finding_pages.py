@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from kraftcheck.checking import by_release, release_table
 from kraftcheck.checking.findings import Known, known_findings
@@ -52,6 +52,7 @@ class Page(BaseModel):
     lost: str
     releases: tuple[str, ...] = ()
     unlike: Mapping[str, str] = {}
+    not_recognised: Mapping[str, Mapping[str, str]] = Field({}, alias="not-recognised")
     evidence: Evidence
     recorded: str = ""
     fix: str

@@ -20,6 +20,8 @@ Each scenario of a finding about replicas of Kafka, under the preset of each rel
 - *7* is the number of steps of a shortest counterexample; of a nightly scenario, of that of 4.3. *7
   confirmed*: replicas of the release take all of them. *7 differs at 5*: in step 5 they do something else
   than the preset. *7 (4 taken)*: step 5 cannot be taken there. The reasons are [below](#why-not).
+- *7, not recognised*: the shortest counterexample there does not have the steps of the finding, for a reason
+  [below](#why-not).
 - *no*: the scenario holds under the preset, within its bounds. *not begun*: no replica of the release gets
   into the states in which the scenario begins. *?*: not determined.
 
@@ -44,11 +46,14 @@ def page(results: Results) -> str:
 
 
 def _unlike() -> Iterator[str]:
-    """Where a page names a release in which no scenario shows the finding."""
+    """Where no scenario, or not this one, shows the finding in a release that has it."""
     text = (resources.files("kraftcheck.checking") / "finding_pages.toml").read_text(encoding="utf-8")
     for entry in tomllib.loads(text)["page"]:
         for release, reason in entry.get("unlike", {}).items():
             yield f"- [{entry['name']}](findings/{entry['name']}.md), {release}, is there: {reason}."
+        for scenario, reasons in entry.get("not-recognised", {}).items():
+            for release, reason in reasons.items():
+                yield f"- `{scenario}`, {release}: {reason}."
 
 
 def is_there(results: Results, name: str, release: str) -> bool:
@@ -71,7 +76,7 @@ def _cell(results: Results, name: str, release: str) -> str:
         return {"holds": "no", "undetermined": "?", "unbuilt": "not begun"}[found.verdict]
     steps = ", ".join(dict.fromkeys(map(str, found.violated.values())))
     if not is_there(results, name, release):
-        return f"{steps}, another cause"
+        return f"{steps}, not recognised"
     words = [_word(each) for each in results.reproduced.get(name, {}).get(release, ())]
     return " ".join([steps, *dict.fromkeys(words)]).strip()
 

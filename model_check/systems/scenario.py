@@ -277,15 +277,17 @@ def _shipped(name: str) -> Scenario:
     return parse(file.read_text(encoding="utf-8"), file.name)
 
 
-def find(word: str, also: Iterable[str] = ()) -> Scenario:
+def find(
+    word: str, also: Iterable[str] = (), lists: str = "'kraftcheck check --list' lists them"
+) -> Scenario:
     """The shipped scenario called ``word``, or the one in the file ``word``. Raises InputError.
 
-    also: further names that its sentence may suggest.
+    also: further names that its sentence may suggest. lists: where all names are, for a word like none.
     """
     # A shipped scenario is in the file of its name.
     if word in shipped_files():
         return _shipped(word)
     if "/" in word or word.endswith(".toml") or os.path.exists(word):
         return load(Path(word))
-    hint = did_you_mean(word, [*also, *shipped_files()], most=3) or "; 'kraftcheck check --list' lists them."
+    hint = did_you_mean(word, [*also, *shipped_files()], most=3) or f"; {lists}."
     raise InputError(f"there is no scenario '{word[:80]}'{hint}")

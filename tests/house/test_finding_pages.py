@@ -123,6 +123,15 @@ def test_releases_are_those_in_which_a_scenario_shows_it(page: Page) -> None:
         if names and any(release_table.is_there(results, name, release) for name in names)
     ]
     assert not set(page.unlike) & set(shown)
+    given = {name: {*page.unlike} | {*page.not_recognised.get(name, {})} for name in names}
+    for name in names:
+        other = [
+            release
+            for release, found in results.checked[name].items()
+            if found.verdict == "violated" and not release_table.is_there(results, name, release)
+        ]
+        assert {*other} <= given[name] and {*page.not_recognised.get(name, {})} <= {*other}, name
+    assert {*page.not_recognised} <= {*names}
     expected = {*shown, *page.unlike} if names else {*page.releases}
     assert {*page.releases} == expected
 

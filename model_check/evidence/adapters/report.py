@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -144,16 +145,9 @@ def _number(driven: Driven) -> int:
 
 
 def print_report(report: Report, *, verbose: bool) -> None:
-    """Print all of it."""
+    """Print all of it, the verdict last."""
     for driven, shortened in zip(report.failed, report.shortened, strict=True):
         _print_difference(driven, shortened, verbose=verbose)
-    say(
-        console(),
-        f"{printable(report.capabilities.name)[:60]}: {report.compared:,} steps of {report.sequences:,} "
-        f"sequences compared in {report.seconds:.1f} s: {_verdict(report)}",
-        "bold",
-        hang=2,
-    )
     if report.steps > report.compared:
         _note(f"taken, but not compared: {report.steps - report.compared:,} steps, crashes among them")
     if report.not_driven:
@@ -161,10 +155,17 @@ def print_report(report: Report, *, verbose: bool) -> None:
     for reason, count in sorted(report.skipped.items()):
         _note(f"not taken: {count:,} steps {reason}")
     _print_coverage(report, verbose=verbose)
+    say(
+        console(),
+        f"{printable(report.capabilities.name)[:60]}: {report.compared:,} steps of {report.sequences:,} "
+        f"sequences compared in {report.seconds:.1f} s: {_verdict(report)}",
+        "bold",
+        hang=2,
+    )
 
 
 def _note(text: str) -> None:
-    say(console(), printable(text), indent=2, hang=2)
+    say(console(), printable(text), hang=2)
 
 
 def _verdict(report: Report) -> str:
@@ -213,7 +214,9 @@ def _print_coverage(report: Report, *, verbose: bool) -> None:
 def _by_reason(left_out: Mapping[str, str]) -> Mapping[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, why in left_out.items():
-        found.setdefault(why, []).append(name)
+        # A reason may begin with the place in the scenario's own file.
+        alike = re.sub(rf"{re.escape(name)}\.toml:\d+: ", "", why)
+        found.setdefault(alike, []).append(name)
     return found
 
 

@@ -30,6 +30,8 @@ FIXED = "it has the fix of a finding, which no release has"
 WITHOUT_DISKS = "the drive protocol has no disks that another release or a person has written"
 
 _WHAT = "a quorum of adapters"
+#: Where all names of findings and scenarios are.
+_ALL_NAMES = "docs/findings.md lists the findings, and 'kraftcheck check --list' the scenarios"
 
 
 class Chosen(NamedTuple):
@@ -102,7 +104,7 @@ def _named(word: str) -> list[Source]:
         raise InputError(
             f"{word}: there is no such file; 'kraftcheck check --traces DIR' writes trace files."
         )
-    return [Source(word, _required(scenario.find(word, also=known)))]
+    return [Source(word, _required(scenario.find(word, known, _ALL_NAMES)))]
 
 
 def _required(chosen: Scenario) -> KRaftScenario:

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from kraftcheck.cli.commands import drive as command
 from kraftcheck.cli.main import main
 from kraftcheck.evidence.adapters import files, wire
 from kraftcheck.evidence.adapters.answers import AdapterError, read_answer
+from kraftcheck.evidence.adapters.report import Report
 from kraftcheck.evidence.adapters.scripts import scripts
 from kraftcheck.evidence.adapters.serving import ReferenceAdapter
 from kraftcheck.evidence.adapters.stimuli import Crash, Start
@@ -276,3 +278,22 @@ def test_the_order_of_voters_in_records_and_snapshots_is_not_compared(
     assert len(list(tmp_path.iterdir())) == 2
     install(monkeypatch, InProcess(Changed({}, change)))
     assert main(["drive", "--adapter", "x", "--traces", str(tmp_path)]) == 0
+
+
+def test_the_verdict_is_last_and_reasons_are_grouped(
+    drive: Drive, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alike = {name: f"no: {name}.toml:{line}: admin.steps: alter" for line, name in enumerate("abc", 1)}
+    left_out = {**alike, "d": "no: d.toml:1: another key"}
+
+    def report(**fields: Any) -> Report:
+        return Report(**fields, left_out=left_out)
+
+    monkeypatch.setattr(command, "Report", report)
+    assert drive() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "left out: 3 scenarios (-v lists them): no: admin.steps: alter" in lines
+    assert "left out: d: no: another key" in lines
+    assert lines[-1].endswith(": no difference")
+    assert drive("--json") == 0
+    assert json.loads(capsys.readouterr().out)["leftOut"] == left_out

@@ -111,9 +111,8 @@ def test_each_fails_for_its_reason(tmp_path: Path) -> None:
         )
     )
     tools, classes = jdk.find(), tmp_path / "classes"
-    javac = Path(tools.java).with_name("javac")
     done = subprocess.run(
-        [javac, "--release", _java(), *WARNINGS, "-d", classes, "-cp", classpath, "-sourcepath", lookup,
+        [tools.javac, "--release", _java(), *WARNINGS, "-d", classes, "-cp", classpath, "-sourcepath", lookup,
          HERE / "RunTest.java", *written],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

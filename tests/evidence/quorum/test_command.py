@@ -250,6 +250,7 @@ def test_an_adapter_that_does_not_work(
         ("finding-late-registration", "no scenario of replicas"),
         ("no-such.json", "there is no such file"),
         ("wiped-leadr", "no scenario 'wiped-leadr'; did you mean 'wiped-leader'"),
+        ("xyzzy", "docs/findings.md lists the findings, and 'kraftcheck check --list' the scenarios"),
     ],
 )
 def test_what_cannot_be_reproduced(
