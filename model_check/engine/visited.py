@@ -41,6 +41,8 @@ SMALLEST = 64
 #: So many lines make the rest of a fingerprint follow from its home.
 ENOUGH = (1 << 15) + 32
 BATCH = 64
+#: Words of scratch, the last ones unused: what two threads write must not be in one line of a cache.
+SCRATCH = 4 * BATCH
 _HUGE = 1 << 20
 _HALF = np.uint64(32)
 # Of a slot: the low bits of a sum, then the distance from home.
@@ -207,12 +209,14 @@ def _insert(
     inserted = 0
     while begin < end:
         size = min(BATCH, end - begin)
+        loaded = np.uint64(0)
         for i in range(size):
             scratch[i] = _home(table, _place(fps[begin + i], tags[begin + i]))
-            scratch[BATCH + 2] ^= table[scratch[i], 0]
+            loaded ^= table[scratch[i], 0]
         for i in range(size):
             if _is_full(table, scratch[i]):
-                scratch[BATCH + 2] ^= table[scratch[i] + np.uint64(1), 0]
+                loaded ^= table[scratch[i] + np.uint64(1), 0]
+        scratch[BATCH + 2] = loaded
         for i in range(begin, begin + size):
             low = max(fps[i] & _LOW, np.uint64(1))
             if inserted == room:
@@ -326,7 +330,7 @@ def _anonymous(lines: int) -> NDArray[np.uint64]:
     """Zeroed lines on pages of their own. Raises MemoryError."""
     size = 64 * lines
     try:
-        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        pages = mmap.mmap(-1, size)
     except OSError as error:
         raise MemoryError(f"no memory for {size:,} bytes of the visited set") from error
     if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
@@ -367,7 +371,7 @@ class Visited:
         time.
         """
         shard, begin = first, 0
-        scratch = np.empty(BATCH + 3, np.uint64)
+        scratch = np.empty(SCRATCH, np.uint64)
         while True:
             shard, begin = insert(
                 self._shards, self._counts, shard, step, begin, fps, tags, order, starts, new, scratch
