@@ -31,7 +31,8 @@ from kraftcheck.engine.view import View
 from kraftcheck.engine.visited import SHARDS, Visited, partition
 
 BLOCK = 1 << 18
-RECENT = 1 << 15
+# As many as there are tags.
+RECENT = 1 << 16
 GOOD = 1 << 18
 MISSES = 1 << 14
 NEVER = 1 << 62

@@ -34,3 +34,17 @@ class Column:
         self.data[self.count] = value
         self.count += 1
         return self.count - 1
+
+
+class Columns:
+    """The arrays of :class:`~kraftcheck.engine.view.View` that only grow, by their names there."""
+
+    def __init__(self, permutations: int, projections: int) -> None:
+        self.outcomes, self.pool = Column(np.int64, 8), Column(np.int32)
+        self.local_hash, self.message_hash = Column(np.uint64, permutations), Column(np.uint64, permutations)
+        self.history_hash = Column(np.uint64, permutations)
+        self.differences = Column(np.uint64, 2 * permutations)
+        self.destination, self.outside = Column(np.int32), Column(np.uint8)
+        self.clock, self.expiry = Column(np.int64), Column(np.int64)
+        self.projection_hash = Column(np.uint64, projections)
+        self.history_projection_hash = Column(np.uint64, projections)

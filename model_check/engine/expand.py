@@ -73,7 +73,7 @@ def _note(names, place, order, code, firsts):
 def _emit(fp, tag, place, code, recent, cand_fp, cand_tag, cand_row, cand_code, counters):
     """Append a candidate, unless this thread has recently emitted the same fingerprint."""
     if recent.shape[0] > 1 and fp != 0:
-        # The tag names the place of the sum: together they are nearly the whole fingerprint.
+        # The tag names the place of the sum: together they are the whole fingerprint.
         slot = tag & np.uint64(recent.shape[0] - 1)
         if recent[slot] == fp:
             return

@@ -257,7 +257,7 @@ class Search:
 
     @property
     def bits(self) -> int:
-        """The bits by which states are told apart: outside the visited set they go by the sum alone."""
+        """The bits that distinguish states: outside the visited set those of the sum alone."""
         return SUM_BITS if self.links.elsewhere or self.on_candidates else FINGERPRINT_BITS
 
     def _collisions(self) -> float:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kraftcheck.engine.columns import Column
+from kraftcheck.engine.columns import Columns
 from kraftcheck.engine.hashing import (
     MASK64,
     MAX_BUDGETS,
@@ -63,22 +63,6 @@ class Footprints(Protocol):
     def take(self) -> int:
         """The number of what ran since the last time; what runs equally has the same number."""
         ...
-
-
-class Columns:
-    """The arrays of :class:`~kraftcheck.engine.view.View` that only grow, by their names there."""
-
-    def __init__(self, permutations: int, projections: int) -> None:
-        self.outcomes, self.pool = Column(np.int64, 8), Column(np.int32)
-        self.local_hash, self.message_hash = Column(np.uint64, permutations), Column(np.uint64, permutations)
-        self.history_hash, self.differences = (
-            Column(np.uint64, permutations),
-            Column(np.uint64, 2 * permutations),
-        )
-        self.destination, self.outside = Column(np.int32), Column(np.uint8)
-        self.clock, self.expiry = Column(np.int64), Column(np.int64)
-        self.projection_hash = Column(np.uint64, projections)
-        self.history_projection_hash = Column(np.uint64, projections)
 
 
 class Tables:

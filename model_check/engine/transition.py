@@ -39,8 +39,8 @@ DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
 # Slots of the counters; POSITION and MISSES are lengths of buffers, the others add up.
 GENERATED, CUT_WITHIN, CUT_CAPACITY, DEADLOCKS, SKIPPED, POSITION, MISSES, PENDING = range(8)
 COUNTERS = 8
-# The parts that a step adds to a state or removes beside its outcome's own, for the tag and for the sums
-# under other permutations: number << 3 | part | sign.
+# The parts that a step adds to a state or removes, in addition to its outcome's own, for the tag and for the
+# sums under other permutations: number << 3 | part | sign.
 A_LOCAL, A_MESSAGE, A_HISTORY = 0, 2, 4
 ADDED, TAKEN = 0, 1
 

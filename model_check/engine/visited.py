@@ -48,7 +48,7 @@ _HALF = np.uint64(32)
 # Of a slot: the low bits of a sum, then the distance from home.
 _KEPT = np.uint64(59)
 _LOW = np.uint64((1 << 59) - 1)
-#: No fingerprint is so many lines from home; as many lines at the end of a shard are nobody's home.
+#: No fingerprint is so many lines from home; the last lines of a shard, as many, are no home.
 MARGIN = 32
 # The place in a shard has 32 bits, of which a slot has the low ones: bits 42 to 58 of the sum.
 _PLACE = np.uint64(42)
