@@ -26,14 +26,16 @@ from kraftcheck.engine.expand import expand
 from kraftcheck.engine.hashing import orbits
 from kraftcheck.engine.judge import BAD, UNKNOWN, judge
 from kraftcheck.engine.pool import Job, Pool, Stages
-from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.tables import Room, Tables
 from kraftcheck.engine.view import View
 from kraftcheck.engine.visited import SHARDS, Visited, partition
 
 BLOCK = 1 << 18
-# As many as there are tags.
-RECENT = 1 << 16
+# Fingerprints in the filter of candidates: few, so that it stays in the cache of a core.
+RECENT = 1 << 13
 GOOD = 1 << 18
+# Budgets whose prices a thread has at hand.
+PURSES = 32
 MISSES = 1 << 14
 NEVER = 1 << 62
 # Blocks smaller than this go through one thread: distributing them would cost more.
@@ -83,8 +85,8 @@ class Worker:
         self.order = np.empty(0, np.int32)
         self.starts = np.empty(SHARDS + 1, np.int64)
         self.new = np.empty(0, np.uint8)
-        self.recent = np.zeros(RECENT, np.uint64)
-        self.unfiltered = np.zeros(1, np.uint64)
+        self.recent = np.zeros(2 * RECENT, np.uint64)
+        self.unfiltered = np.zeros(0, np.uint64)
         self.good = np.zeros(GOOD, np.uint64)
         self.pending = np.empty(BLOCK, np.int32)
         self.misses = np.empty(MISSES, np.int64)
@@ -95,11 +97,15 @@ class Worker:
         self.reran = False
         self.saved = np.zeros(transition.COUNTERS, np.int64)
         self.changes = np.zeros(1, np.int64)
+        self.purses = np.zeros((PURSES, 1), np.uint64)
 
-    def prepare(self, sets: int, changes: int) -> None:
-        """Make room for marks on ``sets`` name sets and for as many changes in a step."""
-        if len(self.changes) < changes:
-            self.changes = np.zeros(2 * changes, np.int64)
+    def prepare(self, room: Room) -> None:
+        """Make room for what kernels write."""
+        sets = room.sets
+        if len(self.changes) < room.changes:
+            self.changes = np.zeros(2 * room.changes, np.int64)
+        if self.purses.shape[1] < 1 + 2 * room.prices:
+            self.purses = np.zeros((PURSES, 1 + 2 * room.prices), np.uint64)
         if len(self.goals) < sets:
             more = max(64, 2 * sets) - len(self.goals)
             self.goals = np.concatenate([self.goals, np.zeros(more, np.uint8)])
@@ -121,7 +127,7 @@ class Worker:
             done = expand(
                 view, rows, fps, index, reduced, self.misses, self.pending, recent,
                 self.fps, self.tags, self.rows, self.codes, self.firsts, self.goals, self.counters,
-                self.saved, self.changes,
+                self.saved, self.changes, self.purses,
             )  # fmt: skip
             index = index[done:]
             if len(index):
@@ -264,7 +270,7 @@ class Blocks:
 
         New entries of the tables are not settled yet, and arrays only grow, so that no kernel sees them.
         """
-        worker.prepare(len(self.tables.name_sets), self.tables.changes_at_most)
+        worker.prepare(self.tables.room)
         worker.generate(self.tables.view(), rows, fps, index, self.reduced, filtered)
 
     def finish(self, generation: Generation) -> list[Worker]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
-from kraftcheck.engine.native_map import find, mixed
+from kraftcheck.engine.memo import local_after, message_after, recorded
 from kraftcheck.engine.view import (
     ADVANCES,
     BEFORE,
     CONSUMES,
-    COSTS,
     DUPLICATE,
     FLAGS,
     ID,
@@ -22,14 +21,10 @@ from kraftcheck.engine.view import (
     LOCAL,
     LOSE,
     MAY_EXPIRE,
-    RECORD,
     SENDS,
-    SIGNAL_LOCAL,
-    SIGNAL_MESSAGE,
     SIGNALS,
     TAG,
     expired,
-    keyed,
 )
 
 
@@ -57,7 +52,7 @@ def _apply(view, row, number, duplicate, after, slots):
         if component == actor:
             after[component] = outcome[LOCAL]
         elif signals:
-            after[component] = find(view.memo, keyed(SIGNAL_LOCAL, signals, row[component]))
+            after[component] = local_after(view.answers, signals, row[component])
     count = 0
     # Without signals messages stay in order, and expire only if the actor's clock advances.
     ages = signals or outcome[FLAGS] & ADVANCES
@@ -69,7 +64,7 @@ def _apply(view, row, number, duplicate, after, slots):
             consumed = np.int64(-1)
             continue
         if signals:
-            kept = find(view.memo, keyed(SIGNAL_MESSAGE, signals, kept)) - 1
+            kept = message_after(view.answers, signals, kept) - 1
             if kept < 0:
                 continue
         if ages and expired(view, row, actor, outcome[LOCAL], kept):
@@ -86,8 +81,8 @@ def _apply(view, row, number, duplicate, after, slots):
             _put(view, slots, count, sent)
             count += 1
     if outcome[LABELS]:
-        after[n] = find(view.memo, keyed(RECORD, row[n], outcome[LABELS])) & ID
-    cost = outcome[COSTS] + (view.duplicate_cost if duplicate else 0)
+        after[n] = recorded(view.answers, row[n], outcome[LABELS]) & ID
+    cost = view.prices[view.price[number]] + (view.duplicate_cost if duplicate else 0)
     if cost:
         budget = (np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)) - cost
         after[n + 1] = budget & 0x7FFFFFFF
@@ -104,21 +99,15 @@ def _sums(view, row, fps):
     for i in range(7):
         budgets += view.budget_hash[i, (packed >> (8 * i)) & 255]
     permutations = fps.shape[0] >> 1
-    for permutation in range(permutations):
-        part = view.history_hash[row[n], permutation]
-        total, tag = budgets + part, mixed(part)
+    for column in range(2 * permutations):
+        total = view.history_hash[row[n], column]
         for component in range(n):
-            part = view.local_hash[row[component], permutation]
-            total += part
-            tag += mixed(part)
+            total += view.local_hash[row[component], column]
         for slot in range(n + 3, n + 3 + view.capacity):
             if row[slot] < 0:
                 break
-            part = view.message_hash[row[slot], permutation]
-            total += part
-            tag += mixed(part)
-        fps[permutation] = total
-        fps[permutations + permutation] = tag & TAG
+            total += view.message_hash[row[slot], column]
+        fps[column] = total + budgets if column < permutations else total & TAG
 
 
 @compiled

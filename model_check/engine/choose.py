@@ -18,7 +18,7 @@ import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
 from kraftcheck.engine.native_map import mixed
-from kraftcheck.engine.view import COSTS, DUPLICATE, FLAGS, LOSE
+from kraftcheck.engine.view import DUPLICATE, FLAGS, LOSE
 
 #: The number of candidates that are drawn for a step; if the walk is ready for none, it takes the last one.
 DRAWS = 16
@@ -79,7 +79,7 @@ def _ready(view, row, code, walk, reserve):
         return _readiness(walk, NETWORK)
     outcome = view.outcomes[code >> 2]
     ready = _readiness(walk, COMPONENTS + ((outcome[FLAGS] >> 8) & 0xFFFF))
-    cost = outcome[COSTS]
+    cost = view.prices[view.price[code >> 2]]
     if code & 3 == DUPLICATE:
         ready = min(ready, _readiness(walk, NETWORK))
         cost += view.duplicate_cost

@@ -41,9 +41,10 @@ class Columns:
 
     def __init__(self, permutations: int, projections: int) -> None:
         self.outcomes, self.pool = Column(np.int64, 8), Column(np.int32)
-        self.local_hash, self.message_hash = Column(np.uint64, permutations), Column(np.uint64, permutations)
-        self.history_hash = Column(np.uint64, permutations)
-        self.differences = Column(np.uint64, 2 * permutations)
+        self.price, self.prices = Column(np.uint16), Column(np.int64)
+        self.local_hash, self.message_hash, self.history_hash, self.differences = (
+            Column(np.uint64, 2 * permutations) for _ in range(4)
+        )
         self.destination, self.outside = Column(np.int32), Column(np.uint8)
         self.clock, self.expiry = Column(np.int64), Column(np.int64)
         self.projection_hash = Column(np.uint64, projections)

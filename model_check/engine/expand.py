@@ -20,14 +20,14 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import compiled, inlined
-from kraftcheck.engine.native_map import MULTIPLIER, mixed
+from kraftcheck.engine.memo import ACT, DELIVER, acted, delivered, keyed
+from kraftcheck.engine.native_map import MULTIPLIER
 from kraftcheck.engine.transition import (
     CAPACITY,
     COUNTERS,
     CUT_CAPACITY,
     CUT_WITHIN,
     DEADLOCKS,
-    DISABLED,
     ENABLED,
     GENERATED,
     MISSES,
@@ -35,17 +35,16 @@ from kraftcheck.engine.transition import (
     POSITION,
     SKIPPED,
     WITHIN,
+    budget_delta,
     covers,
-    look_up,
+    find_purse,
+    miss,
     orbit,
     transition,
 )
 from kraftcheck.engine.view import (
-    ACT,
     BEFORE,
     CONSUMES,
-    COSTS,
-    DELIVER,
     FLAGS,
     LABELS,
     LINK,
@@ -57,7 +56,6 @@ from kraftcheck.engine.view import (
     SIGNALS,
     TAG,
     TURNS_BACK,
-    keyed,
 )
 
 
@@ -72,15 +70,16 @@ def _note(names, place, order, code, firsts):
 @inlined
 def _emit(fp, tag, place, code, recent, cand_fp, cand_tag, cand_row, cand_code, counters):
     """Append a candidate, unless this thread has recently emitted the same fingerprint."""
-    if recent.shape[0] > 1 and fp != 0:
-        # The tag names the place of the sum: together they are the whole fingerprint.
-        slot = tag & np.uint64(recent.shape[0] - 1)
-        if recent[slot] == fp:
+    tag &= TAG
+    if recent.shape[0] and fp != 0:
+        slot = (tag << np.uint64(1)) & np.uint64(recent.shape[0] - 1)
+        if recent[slot] == fp and recent[slot + np.uint64(1)] == tag:
             return
         recent[slot] = fp
+        recent[slot + np.uint64(1)] = tag
     position = counters[POSITION]
     cand_fp[position] = fp
-    cand_tag[position] = tag & TAG
+    cand_tag[position] = tag
     cand_row[position] = place
     cand_code[position] = code
     counters[POSITION] = position + 1
@@ -128,73 +127,76 @@ def _commutes(view, row, count, last, number, duplicate):
 
 
 @inlined
-def _is_payable(view, budget, number, duplicate):
-    """Whether ``budget`` covers outcome ``number``."""
-    cost = view.outcomes[number, COSTS]
-    if cost < 0 or not covers(budget, cost):
-        return False
-    return not duplicate or covers(budget - cost, view.duplicate_cost)
+def _copies(view, budget, number, message):
+    """How often outcome ``number`` of ``message``, which is paid for, can happen: also with a copy that is
+    left in the network, or not.
+    """
+    if message < 0 or not view.duplicates or not view.outcomes[number, FLAGS] & REPEATABLE:
+        return 1
+    left = budget - view.prices[view.price[number]]
+    return 2 if covers(left, view.duplicate_cost) else 1
 
 
 @inlined
 def _fire(
     view, row, place, count, budget, fps, value, message, position, last, misses, recent,
-    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
+    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes, purse,
 ):  # fmt: skip
     """All transitions of one event; (enabled ones, whether an entry was missing, whether room ran out).
 
     ``last``: the outcome that led to ``row`` first if the event was possible before it and may commute, or
-    -1.
+    -1. ``purse``: see :func:`find_purse`.
     """
     start, size = value >> 20, value & 0xFFFFF
     enabled, missed = 0, False
-    for choice in range(2 * size):
-        number, duplicate = start + (choice >> 1), choice & 1
-        if duplicate and not (message >= 0 and view.duplicates and view.outcomes[number, FLAGS] & REPEATABLE):
+    for number in range(start, start + size):
+        price = np.int64(view.price[number])
+        if purse[1 + 2 * price] == 0:
             continue
-        if last >= 0 and _commutes(view, row, count, last, number, duplicate == 1):
-            if _is_payable(view, budget, number, duplicate == 1):
+        for duplicate in range(_copies(view, budget, number, message)):
+            enabled += 1
+            if last >= 0 and _commutes(view, row, count, last, number, duplicate == 1):
                 counters[SKIPPED] += 1
-                enabled += 1
-            continue
-        status, delta, recorded = transition(
-            view, row, count, budget, number, message, duplicate == 1, misses, counters, changes
-        )
-        if status == DISABLED:
-            continue
-        enabled += 1
-        if status == ENABLED:
-            counters[GENERATED] += 1
-            names = view.outcomes[number, NAMES]
-            goals[names & 0xFFFF] = 1
-            goals[recorded >> 46] = 1
-            code = (number << 2) | duplicate
-            if (names >> 32) or ((recorded >> 30) & 0xFFFF):
-                order = (np.int64(position) << 40) | choice
-                _note(names >> 32, place, order, code, firsts)
-                _note((recorded >> 30) & 0xFFFF, place, order, code, firsts)
+                continue
+            status, delta, tag_delta, recorded = transition(
+                view, row, count, number, message, duplicate == 1, misses, counters, changes
+            )
+            if status == ENABLED:
+                counters[GENERATED] += 1
+                names = view.outcomes[number, NAMES]
+                goals[names & 0xFFFF] = 1
+                goals[recorded >> 46] = 1
+                code = (number << 2) | duplicate
+                if (names >> 32) or ((recorded >> 30) & 0xFFFF):
+                    order = (np.int64(position) << 40) | (number - start) << 1 | duplicate
+                    _note(names >> 32, place, order, code, firsts)
+                    _note((recorded >> 30) & 0xFFFF, place, order, code, firsts)
+                else:
+                    if counters[POSITION] >= cand_fp.shape[0]:
+                        return enabled, missed, True
+                    delta += purse[2 + 2 * price]
+                    if duplicate and view.duplicate_cost:
+                        delta += budget_delta(view, budget - view.prices[price], view.duplicate_cost)
+                    fp, tag = orbit(view, fps, number, delta, tag_delta, changes)
+                    _emit(fp, tag, place, code, recent, cand_fp, cand_tag, cand_row, cand_code, counters)
+            elif status == WITHIN:
+                counters[CUT_WITHIN] += 1
+            elif status == CAPACITY:
+                counters[CUT_CAPACITY] += 1
             else:
-                if counters[POSITION] >= cand_fp.shape[0]:
-                    return enabled, missed, True
-                fp, tag = orbit(view, fps, number, delta, changes)
-                _emit(fp, tag, place, code, recent, cand_fp, cand_tag, cand_row, cand_code, counters)
-        elif status == WITHIN:
-            counters[CUT_WITHIN] += 1
-        elif status == CAPACITY:
-            counters[CUT_CAPACITY] += 1
-        else:
-            missed = True
+                missed = True
     return enabled, missed, False
 
 
 @inlined
 def _events(
     view, row, place, count, fps, reduced, misses, recent,
-    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
+    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes, purses,
 ):  # fmt: skip
     """All deliveries and actions in one row; as :func:`_fire`."""
     n = view.components
     budget = np.int64(row[n + 1]) | (np.int64(row[n + 2]) << 31)
+    purse = purses[find_purse(view, budget, purses)]
     actor, number = _last_step(view, row, reduced)
     enabled, missed = 0, False
     for event in range(count + n):
@@ -205,9 +207,13 @@ def _events(
             if event > 0 and message == row[n + 2 + event]:
                 continue
             component = np.int64(view.destination[message])
-            value = look_up(view, keyed(DELIVER, row[component], message), misses, counters)
+            value = delivered(view.answers, row[component], message)
+            if value < 0:
+                miss(keyed(DELIVER, row[component], message), misses, counters)
         else:
-            value = look_up(view, keyed(ACT, row[component], 0), misses, counters)
+            value = acted(view.answers, row[component])
+            if value < 0:
+                miss(keyed(ACT, row[component], 0), misses, counters)
         if value < 0:
             missed = True
             continue
@@ -217,7 +223,7 @@ def _events(
                 last = number
             more, gap, full = _fire(
                 view, row, place, count, budget, fps, value, message, event, last, misses, recent,
-                cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
+                cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes, purse,
             )  # fmt: skip
             enabled += more
             missed = missed or gap
@@ -245,7 +251,7 @@ def _losses(view, row, place, count, fps, recent, cand_fp, cand_tag, cand_row, c
             other = fps[permutation] - view.message_hash[message, permutation]
             if other < lost:
                 least, lost = permutation, other
-        tag = fps[permutations + least] - mixed(view.message_hash[message, least])
+        tag = fps[permutations + least] - view.message_hash[message, permutations + least]
         if permutations > 1:
             lost *= MULTIPLIER
         code = (message << 2) | LOSE
@@ -256,7 +262,7 @@ def _losses(view, row, place, count, fps, recent, cand_fp, cand_tag, cand_row, c
 @compiled
 def expand(
     view, rows, fps, index, reduced, misses, pending, recent,
-    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, saved, changes,
+    cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, saved, changes, purses,
 ):  # fmt: skip
     """Append the successors of the rows named by ``index`` (int32, ascending) to the candidates.
 
@@ -265,8 +271,8 @@ def expand(
     ``pending`` (int32) receives the rows with missing table entries, ``misses`` (int64) the keys. ``firsts``:
     int64[sets, 3] of (row, order, code); ``goals``: uint8[sets];
     ``counters``, and ``saved`` (scratch): int64[COUNTERS]; ``changes``: scratch, int64, of length 1 without
-    symmetry; ``fps``: uint64[rows, 2 * permutations]; ``recent``: uint64[2**k], or of length 1 to
-    switch the filter off.
+    symmetry; ``purses``: see :func:`find_purse`; ``fps``: uint64[rows, 2 * permutations]; ``recent``:
+    uint64[2**k], or empty to switch the filter off.
     """
     n = view.components
     for entry in range(index.shape[0]):
@@ -281,7 +287,7 @@ def expand(
             count += 1
         enabled, missed, full = _events(
             view, row, place, count, fps[place], reduced, misses, recent,
-            cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes,
+            cand_fp, cand_tag, cand_row, cand_code, firsts, goals, counters, changes, purses,
         )  # fmt: skip
         if not full and (view.loss == 2 or (view.loss == 1 and count >= view.capacity)):
             more, full = _losses(

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import cache
 from hashlib import blake2b
-from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.native_map import MULTIPLIER
 from kraftcheck.engine.view import FINGERPRINT
-
-T = TypeVar("T", int, NDArray[np.uint64])
 
 MASK64 = (1 << 64) - 1
 MAX_BUDGETS = 7
@@ -49,14 +46,13 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def tag(value: T) -> T:
-    """What a part with this hash, an int or an array of uint64, adds to tags: see
-    :func:`~kraftcheck.engine.native_map.mixed`.
+def tag(value: int) -> int:
+    """What a part with this hash adds to tags: a hash of it, the finalizer of splitmix64 (Steele, Lea and
+    Flood, OOPSLA 2014).
     """
-    mixed: Any = value
-    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & MASK64
-    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & MASK64
-    return cast(T, (mixed ^ (mixed >> 31)) & TAG)
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & MASK64
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & MASK64
+    return (value ^ (value >> 31)) & TAG
 
 
 def orbits(fps: NDArray[np.uint64]) -> NDArray[np.void]:

@@ -36,9 +36,14 @@ require_memory(240 << 20)
 _LOADING, _COMPILING = 48 << 20, 112 << 20
 
 import numba  # noqa: E402
+from llvmlite import ir  # type: ignore[import-untyped]  # noqa: E402
+from numba import types  # noqa: E402
+from numba.core import cgutils  # noqa: E402
 from numba.core.caching import FunctionCache, NullCache  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
 
 _CONFIG: Any = numba.config
+_CODE: Any = cgutils
 
 
 def _without_linear_algebra() -> None:
@@ -166,3 +171,25 @@ def inlined(function: Callable[..., Any]) -> Any:
     """A part of a kernel, compiled into its callers."""
     options = {"nogil": True, "_nrt": False, "forceinline": True}
     return numba.njit(**options)(function)  # type: ignore[call-overload]
+
+
+def _prefetch(_: Any, array: Any, row: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = [arguments[1], context.get_constant(types.uint64, 0)]
+        struct = context.make_array(array)(context, builder, arguments[0])
+        pointer = _CODE.get_item_pointer(context, builder, array, struct, place)
+        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        of_llvm = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = _CODE.get_or_insert_function(builder.module, of_llvm, "llvm.prefetch.p0i8")
+        # To read, to be kept in all caches, data.
+        how = [ir.Constant(number, each) for each in (0, 3, 1)]
+        builder.call(function, [builder.bitcast(pointer, byte), *how])
+        return context.get_dummy_value()
+
+    assert row == types.uint64
+    return types.void(array, row), code
+
+
+#: In a kernel, ``prefetch(array, row)``: have the processor fetch the beginning of a row of an array of two
+#: dimensions (``row`` is a uint64); nothing waits for it.
+prefetch: Any = intrinsic(_prefetch)

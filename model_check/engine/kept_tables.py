@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraftcheck.engine.hashing import tag
+from kraftcheck.engine.memo import ACT, DELIVER
 from kraftcheck.engine.tables import Tables
-from kraftcheck.engine.view import ACT, DELIVER, SENDS
+from kraftcheck.engine.view import SENDS
 
 #: The lists of values, by their names in :class:`~kraftcheck.engine.tables.Tables`.
 _VALUES = (
@@ -75,10 +75,10 @@ def fill(tables: Tables, kept: KeptTables, valid: NDArray[np.bool_]) -> bool:
     tables.most_sends = kept.most_sends
     hashes = tables.columns
     tables.hashes_of_locals, tables.hashes_of_messages = (
-        np.concatenate([sums, tag(sums)], axis=1).tolist()
-        for sums in (hashes.local_hash.used, hashes.message_hash.used)
+        each.used.tolist() for each in (hashes.local_hash, hashes.message_hash)
     )
     tables.ids = {(component, local): number for number, (component, local) in enumerate(tables.locals)}
+    tables.ids.update((("price", cost), number) for number, cost in enumerate(hashes.prices.used.tolist()))
     by_kind: dict[str, Sequence[Hashable]] = {
         "message": tables.messages,
         "history": tables.histories,
@@ -121,4 +121,5 @@ def _outcome(tables: Tables, number: int) -> tuple[Any, ...]:
     row = tables.columns.outcomes.data[number].tolist()
     first, count = row[SENDS] >> 20, row[SENDS] & 0xFFFFF
     row[SENDS] = tables.columns.pool.data[first : first + count].tolist()
-    return tables.actions[number], tables.owners[number], row
+    price = tables.columns.prices.data[tables.columns.price.data[number]]
+    return tables.actions[number], tables.owners[number], row, int(price)

@@ -1,7 +1,7 @@
 """A hash map from positive 64-bit keys to 64-bit values that both Python and the kernels read.
 
-Open addressing with linear probing in one array of (key, value) pairs, so that a hit costs one cache line.
-Written by Python between kernel runs, read by kernels; key 0 means "empty".
+Open addressing with linear probing in one array of keys, each with its value behind it, so that a hit costs
+one cache line. Written by Python between kernel runs, read by kernels; key 0 means "empty".
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ def mixed(value: Any) -> Any:
 @inlined
 def find(pairs: NDArray[np.int64], key: Any) -> Any:
     """The value of ``key``, or -1."""
-    mask = np.uint64(pairs.shape[0] - 1)
+    mask = np.uint64(pairs.shape[0] - 2)
     slot = spread(np.uint64(key)) & mask
     while True:
-        found = pairs[slot, 0]
+        found = pairs[slot]
         if found == key:
-            return pairs[slot, 1]
+            return pairs[slot + np.uint64(1)]
         if found == 0:
             return -1
-        slot = (slot + np.uint64(1)) & mask
+        slot = (slot + np.uint64(2)) & mask
 
 
 @compiled
 def store(pairs: NDArray[np.int64], key: int, value: int) -> None:
     """Set ``key`` to ``value``; the caller leaves room."""
-    mask = np.uint64(pairs.shape[0] - 1)
+    mask = np.uint64(pairs.shape[0] - 2)
     slot = spread(np.uint64(key)) & mask
-    while pairs[slot, 0] != 0 and pairs[slot, 0] != key:
-        slot = (slot + np.uint64(1)) & mask
-    pairs[slot, 0] = key
-    pairs[slot, 1] = value
+    while pairs[slot] != 0 and pairs[slot] != key:
+        slot = (slot + np.uint64(2)) & mask
+    pairs[slot] = key
+    pairs[slot + np.uint64(1)] = value
 
 
 @compiled
@@ -71,30 +71,15 @@ def look_up(pairs: NDArray[np.int64], key: int) -> Any:
 
 
 class NativeMap:
-    """``pairs``: int64[capacity, 2], capacity a power of two, at most half full."""
+    """``pairs``: int64[2**k], at most half full; every second one is a key."""
 
     def __init__(self) -> None:
-        self.pairs: NDArray[np.int64] = np.zeros((1024, 2), np.int64)
+        self.pairs: NDArray[np.int64] = np.zeros(2048, np.int64)
         self.count = 0
-        self._later: dict[int, int] = {}
-
-    def __contains__(self, key: int) -> bool:
-        return self.get(key) >= 0
 
     def get(self, key: int) -> int:
         """The value of ``key``, or -1."""
-        later = self._later.get(key)
-        return int(look_up(self.pairs, key)) if later is None else later
-
-    def put_later(self, key: int, value: int) -> None:
-        """Set a key that is not in the map yet; kernels see it after :meth:`settle`."""
-        self._later[key] = value
-
-    def settle(self) -> None:
-        """Write the pending entries. No kernel may be running."""
-        for key, value in self._later.items():
-            self.put(key, value)
-        self._later.clear()
+        return int(look_up(self.pairs, key))
 
     def put(self, key: int, value: int) -> None:
         """Set a key that is not in the map yet. ``key`` is positive, ``value`` not negative."""
@@ -109,10 +94,10 @@ class NativeMap:
         self.count += len(keys)
 
     def _make_room(self, more: int) -> None:
-        slots = len(self.pairs)
-        while 2 * (self.count + more) > slots:
-            slots *= 2
-        if slots > len(self.pairs):
-            keys, values = np.ascontiguousarray(self.pairs.T)
-            self.pairs = np.zeros((slots, 2), np.int64)
+        size = len(self.pairs)
+        while 4 * (self.count + more) > size:
+            size *= 2
+        if size > len(self.pairs):
+            keys, values = self.pairs[::2].copy(), self.pairs[1::2].copy()
+            self.pairs = np.zeros(size, np.int64)
             store_all(self.pairs, keys, values)

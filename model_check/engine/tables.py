@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,27 +31,23 @@ from kraftcheck.engine.hashing import (
     tag,
     text_hash,
 )
+from kraftcheck.engine.memo import ACT, DELIVER, LIMIT, RECORD, SIGNAL_MESSAGE, Memo
 from kraftcheck.engine.native_map import NativeMap
 from kraftcheck.engine.symmetry import Symmetry
 from kraftcheck.engine.system import GlobalState, Loss, Outcome, PathStep, Signal, System
 from kraftcheck.engine.texts import Texts
 from kraftcheck.engine.view import (
-    ACT,
     ADVANCES,
     BEFORE,
     CONSUMES,
-    DELIVER,
     DUPLICATE,
     EXTRA,
-    LIMIT,
     LINK,
     LOSE,
     MAY_EXPIRE,
     NEVER,
     OUTSIDE,
-    RECORD,
     REPEATABLE,
-    SIGNAL_MESSAGE,
     TURNS_BACK,
     View,
 )
@@ -63,6 +59,14 @@ class Footprints(Protocol):
     def take(self) -> int:
         """The number of what ran since the last time; what runs equally has the same number."""
         ...
+
+
+class Room(NamedTuple):
+    """How many sets of names and prices there are, and the most changes of a step that a kernel notes."""
+
+    sets: int
+    prices: int
+    changes: int
 
 
 class Tables:
@@ -84,7 +88,7 @@ class Tables:
         self.footprints = footprints
         self.ran: list[int] = []
         self.ran_besides: set[int] = set()
-        self.memo = NativeMap()
+        self.memo = Memo()
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []
         self.messages: list[Hashable] = []
@@ -112,6 +116,7 @@ class Tables:
         self.intern_labels(())
         self.intern_signals(())
         self._intern("names", (), self.name_sets, ())
+        self._price(0)
 
     # -- interning ---------------------------------------------------------------------------------
 
@@ -141,8 +146,8 @@ class Tables:
         number, new = self._intern(component, local, self.locals, (component, local))
         if new:
             images = self.symmetry.locals(component, local)
-            hashes = [self._hash(("local", at), image) for at, image in images]
-            self.hashes_of_locals.append([*hashes, *map(tag, hashes)])
+            hashes = _with_tags([self._hash(("local", at), image) for at, image in images])
+            self.hashes_of_locals.append(hashes)
             self.columns.local_hash.append(hashes)
             self.columns.outside.append(not self.system.within(component, local))
             self.columns.clock.append(self.system.clock(component, local))
@@ -158,8 +163,8 @@ class Tables:
         if new:
             if message is None:
                 raise ValueError("None is not a message")
-            hashes = [self._hash("message", it) for it in self.symmetry.images(message)]
-            self.hashes_of_messages.append([*hashes, *map(tag, hashes)])
+            hashes = _with_tags([self._hash("message", it) for it in self.symmetry.images(message)])
+            self.hashes_of_messages.append(hashes)
             self.columns.message_hash.append(hashes)
             self.columns.destination.append(self.system.destination(message))
             expiry = self.system.expiry(message)
@@ -172,7 +177,7 @@ class Tables:
         number, new = self._intern("history", history, self.histories, history)
         if new:
             images = self.symmetry.images(history)
-            self.columns.history_hash.append([self._hash("history", image) for image in images])
+            self.columns.history_hash.append(_with_tags([self._hash("history", image) for image in images]))
             parts = tuple(inv.project_history(history) for inv in self.system.invariants)
             self.history_projections.append(parts)
             self.columns.history_projection_hash.append(self._projection_hashes("history", parts))
@@ -276,6 +281,7 @@ class Tables:
             self.owners.append((component, message, choice))
             self.actions.append(outcome.action)
             self.columns.outcomes.append(self._outcome_row(local, message, outcome))
+            self.columns.price.append(self._price(self._packed(outcome) if outcome.costs else 0))
         if self.columns.outcomes.count >= LIMIT or len(outcomes) >= 1 << 18:
             raise OverflowError("too many outcomes")
         return start << 20 | len(outcomes)
@@ -301,11 +307,10 @@ class Tables:
         flags |= ADVANCES if clock[local] > clock[before] else 0
         flags |= MAY_EXPIRE if any(expiry[number] != NEVER for number in sends) else 0
         names = self.intern_names(outcome.violations) << 32 | self.intern_names(outcome.goals)
-        names |= difference[len(difference) // 2] << 16
         labels = self.intern_labels(outcome.labels)
         return (
             signed(difference[0]),
-            self._packed(outcome) if outcome.costs else 0,
+            difference[len(difference) // 2],
             local,
             flags,
             first << 20 | len(sends),
@@ -313,6 +318,15 @@ class Tables:
             signals,
             names,
         )
+
+    def _price(self, cost: int) -> int:
+        """The number of a price. Raises OverflowError beyond 2**16 of them."""
+        known = self.ids.setdefault(("price", cost), self.columns.prices.count)
+        if known == self.columns.prices.count:
+            self.columns.prices.append(cost)
+            if known >= 1 << 16:
+                raise OverflowError("more than 65536 different prices of steps")
+        return known
 
     def _packed(self, outcome: Outcome) -> int:
         """The price of ``outcome``, one byte for each budget; -1 if one is above the largest budget, and so
@@ -416,20 +430,18 @@ class Tables:
         n = self.system.components
         numbers = rows[:, : n + 1].astype(np.int64)
         numbers[:, 0] = np.where(numbers[:, 0] < 0, ~numbers[:, 0], numbers[:, 0])
-        part = self.columns.history_hash.used[numbers[:, n]]
-        total, tags = part.copy(), tag(part)
+        found = self.columns.history_hash.used[numbers[:, n]]
         for component in range(n):
-            part = self.columns.local_hash.used[numbers[:, component]]
-            total, tags = total + part, tags + tag(part)
+            found += self.columns.local_hash.used[numbers[:, component]]
+        permutations = len(self.symmetry.permutations)
         packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
         for i in range(MAX_BUDGETS):
-            total += self._budget_hash[i][packed >> 8 * i & 255][:, None]
+            found[:, :permutations] += self._budget_hash[i][packed >> 8 * i & 255][:, None]
         for slot in range(n + 3, rows.shape[1] - EXTRA):
             held = rows[:, slot] >= 0
-            part = self.columns.message_hash.used[rows[held, slot]]
-            total[held] += part
-            tags[held] += tag(part)
-        return np.concatenate([total, tags & TAG], axis=1)
+            found[held] += self.columns.message_hash.used[rows[held, slot]]
+        found[:, permutations:] &= TAG
+        return found
 
     def sizes(self) -> tuple[int, ...]:
         """The sizes of the tables so far."""
@@ -480,7 +492,7 @@ class Tables:
         loss = {Loss.NEVER: 0, Loss.WHEN_FULL: 1, Loss.ALWAYS: 2}[network.loss]
         price = 1 << 8 * network.duplicate_budget if network.duplicate_budget >= 0 else 0
         return View(
-            memo=self.memo.pairs,
+            answers=self.memo.answers,
             verdicts=self.verdicts.pairs,
             budget_hash=self._budget_hash,
             components=self.system.components,
@@ -492,6 +504,13 @@ class Tables:
         )
 
     @property
-    def changes_at_most(self) -> int:
-        """Entries that a kernel needs to note the changes of a step."""
-        return 2 * self.system.components + 2 * self.system.network.capacity + self.most_sends + 8
+    def room(self) -> Room:
+        """The room that kernels need for what they write."""
+        changes = 2 * self.system.components + 2 * self.system.network.capacity + self.most_sends + 8
+        symmetric = len(self.symmetry.permutations) > 1
+        return Room(len(self.name_sets), self.columns.prices.count, changes if symmetric else 0)
+
+
+def _with_tags(hashes: list[int]) -> list[int]:
+    """The hashes of a value under each permutation, then what they add to tags."""
+    return [*hashes, *map(tag, hashes)]

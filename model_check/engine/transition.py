@@ -12,53 +12,49 @@ from __future__ import annotations
 import numpy as np
 
 from kraftcheck.engine.jit import inlined
-from kraftcheck.engine.native_map import MULTIPLIER, find, mixed
+from kraftcheck.engine.memo import (
+    RECORD,
+    SIGNAL_LOCAL,
+    SIGNAL_MESSAGE,
+    keyed,
+    local_after,
+    message_after,
+    recorded,
+)
+from kraftcheck.engine.native_map import MULTIPLIER, spread
 from kraftcheck.engine.view import (
     ADVANCES,
     CONSUMES,
-    COSTS,
     DELTA,
     FLAGS,
     ID,
     LABELS,
     LOCAL,
     MAY_EXPIRE,
-    NAMES,
     OUTSIDE,
-    RECORD,
     SENDS,
-    SIGNAL_LOCAL,
-    SIGNAL_MESSAGE,
     SIGNALS,
+    TAG_DELTA,
     expired,
-    keyed,
 )
 
 # The kinds of transitions.
-DISABLED, ENABLED, WITHIN, CAPACITY, MISSED = range(5)
+ENABLED, WITHIN, CAPACITY, MISSED = range(4)
 # Slots of the counters; POSITION and MISSES are lengths of buffers, the others add up.
 GENERATED, CUT_WITHIN, CUT_CAPACITY, DEADLOCKS, SKIPPED, POSITION, MISSES, PENDING = range(8)
 COUNTERS = 8
-# The parts that a step adds to a state or removes, in addition to its outcome's own, for the tag and for the
-# sums under other permutations: number << 3 | part | sign.
+# The parts that a step adds to a state or removes, in addition to its outcome's own, for fingerprints under
+# other permutations: number << 3 | part | sign.
 A_LOCAL, A_MESSAGE, A_HISTORY = 0, 2, 4
 ADDED, TAKEN = 0, 1
 
 
 @inlined
-def _miss(key, misses, counters):
+def miss(key, misses, counters):
+    """Write down a key that has no value."""
     if counters[MISSES] < misses.shape[0]:
         misses[counters[MISSES]] = key
         counters[MISSES] += 1
-
-
-@inlined
-def look_up(view, key, misses, counters):
-    """The value of ``key`` in the tables, or -1."""
-    value = find(view.memo, key)
-    if value < 0:
-        _miss(key, misses, counters)
-    return value
 
 
 @inlined
@@ -87,16 +83,38 @@ def budget_delta(view, budget, cost):
 
 
 @inlined
+def find_purse(view, budget, purses):
+    """The number of the line of ``purses`` for ``budget``.
+
+    ``purses``: scratch, uint64[2**k, 1 + 2 * prices], at first zeros. A line has a budget plus 1, then of
+    each price whether the budget covers it, and the difference of the fingerprint where it is paid.
+    """
+    slot = spread(np.uint64(budget)) & np.uint64(purses.shape[0] - 1)
+    if purses[slot, 0] != np.uint64(budget) + np.uint64(1):
+        purses[slot, 0] = np.uint64(budget) + np.uint64(1)
+        for price in range(purses.shape[1] >> 1):
+            cost = view.prices[price]
+            payable = cost >= 0 and covers(budget, cost)
+            purses[slot, 1 + 2 * price] = np.uint64(payable)
+            if payable:
+                purses[slot, 2 + 2 * price] = budget_delta(view, budget, cost)
+    return slot
+
+
+@inlined
 def _change(changes, what):
-    """Note a change; ``changes[0]`` is their number."""
-    changes[0] += 1
-    changes[changes[0]] = what
+    """Note a change where other permutations need it; ``changes[0]`` is their number."""
+    if changes.shape[0] > 1:
+        changes[0] += 1
+        changes[changes[0]] = what
 
 
 @inlined
 def _expire(view, row, count, actor, local, consumed, changes):
-    """(fingerprint part of the messages that expire in state ``local`` of ``actor``, messages that stay)."""
-    gone = np.uint64(0)
+    """The messages that expire in state ``local`` of ``actor``: (their part of the sum, and of the tag, the
+    number of those that stay).
+    """
+    total, tag = np.uint64(0), np.uint64(0)
     kept = 0
     left = np.int64(consumed)
     for i in range(count):
@@ -104,68 +122,84 @@ def _expire(view, row, count, actor, local, consumed, changes):
         if message == left:
             left = np.int64(-1)
         elif expired(view, row, actor, local, message):
-            gone += view.message_hash[message, 0]
+            total += view.message_hash[message, 0]
+            tag += view.message_hash[message, view.message_hash.shape[1] >> 1]
             _change(changes, (message << 3) | A_MESSAGE | TAKEN)
         else:
             kept += 1
-    return gone, kept
+    return total, tag, kept
 
 
 @inlined
 def _expire_sent(view, row, actor, local, sends, changes):
-    """(fingerprint part of the messages among ``sends`` that expire at once, messages that stay)."""
-    gone = np.uint64(0)
+    """The messages among ``sends`` that expire at once; as :func:`_expire`."""
+    total, tag = np.uint64(0), np.uint64(0)
     kept = 0
     first = sends >> 20
     for i in range(sends & 0xFFFFF):
         sent = np.int64(view.pool[first + i])
         if expired(view, row, actor, local, sent):
-            gone += view.message_hash[sent, 0]
+            total += view.message_hash[sent, 0]
+            tag += view.message_hash[sent, view.message_hash.shape[1] >> 1]
             _change(changes, (sent << 3) | A_MESSAGE | TAKEN)
         else:
             kept += 1
-    return gone, kept
+    return total, tag, kept
 
 
 @inlined
-def _signal(view, row, count, signals, actor, local, consumed, misses, counters, changes):
-    """(status, messages that stay, difference of the fingerprint) of applying ``signals``."""
+def _signal(view, row, count, signals, actor, local, advances, consumed, misses, counters, changes):
+    """(status, messages that stay, differences of the sum and of the tag) of applying ``signals``.
+
+    ``advances``: whether the clock of ``actor`` advances, which makes messages expire.
+    """
     n = view.components
-    delta = np.uint64(0)
+    tags = view.message_hash.shape[1] >> 1
+    delta, tag = np.uint64(0), np.uint64(0)
     missed = False
     for component in range(n):
         if component != actor:
-            after = look_up(view, keyed(SIGNAL_LOCAL, signals, row[component]), misses, counters)
+            before = np.int64(row[component])
+            after = local_after(view.answers, signals, before)
             if after < 0:
+                miss(keyed(SIGNAL_LOCAL, signals, before), misses, counters)
                 missed = True
-            elif after != row[component]:
-                delta += view.local_hash[after, 0] - view.local_hash[row[component], 0]
+            elif after != before:
+                delta += view.local_hash[after, 0] - view.local_hash[before, 0]
+                tag += view.local_hash[after, tags] - view.local_hash[before, tags]
                 _change(changes, (after << 3) | A_LOCAL | ADDED)
-                _change(changes, (np.int64(row[component]) << 3) | A_LOCAL | TAKEN)
+                _change(changes, (before << 3) | A_LOCAL | TAKEN)
                 if view.outside[after]:
-                    return WITHIN, count, delta
+                    return WITHIN, count, delta, tag
     kept = 0
     for i in range(count):
-        message = row[n + 3 + i]
+        message = np.int64(row[n + 3 + i])
         if message == consumed:
-            consumed = -1
+            consumed = np.int64(-1)
             continue
-        after = look_up(view, keyed(SIGNAL_MESSAGE, signals, message), misses, counters)
+        after = message_after(view.answers, signals, message)
         if after < 0:
+            miss(keyed(SIGNAL_MESSAGE, signals, message), misses, counters)
             missed = True
             continue
-        if after > 0 and not expired(view, row, actor, local, after - 1):
+        same = after - 1 == message
+        if (same and not advances) or (after > 0 and not expired(view, row, actor, local, after - 1)):
             kept += 1
+            if same:
+                continue
             delta += view.message_hash[after - 1, 0]
+            tag += view.message_hash[after - 1, tags]
             _change(changes, ((after - 1) << 3) | A_MESSAGE | ADDED)
         delta -= view.message_hash[message, 0]
-        _change(changes, (np.int64(message) << 3) | A_MESSAGE | TAKEN)
-    return MISSED if missed else ENABLED, kept, delta
+        tag -= view.message_hash[message, tags]
+        _change(changes, (message << 3) | A_MESSAGE | TAKEN)
+    return MISSED if missed else ENABLED, kept, delta, tag
 
 
 @inlined
-def transition(view, row, count, budget, number, message, duplicate, misses, counters, changes):
-    """(status, difference of the fingerprint, RECORD value or 0) of outcome ``number`` in ``row``.
+def transition(view, row, count, number, message, duplicate, misses, counters, changes):
+    """(status, differences of the sum and of the tag but for budgets, RECORD value or 0) of outcome
+    ``number`` in ``row``, whose budget covers its price.
 
     ``changes`` (scratch, int64, see :func:`_change`) receives the changes in addition to the outcome's own
     difference and the budgets.
@@ -173,103 +207,104 @@ def transition(view, row, count, budget, number, message, duplicate, misses, cou
     changes[0] = 0
     outcome = view.outcomes[number]
     n = view.components
-    delta = np.uint64(outcome[DELTA])
-    recorded = np.int64(0)
-    cost = outcome[COSTS]
-    if cost != 0:
-        if cost < 0 or not covers(budget, cost):
-            return DISABLED, delta, recorded
-        delta += budget_delta(view, budget, cost)
+    tags = view.message_hash.shape[1] >> 1
+    delta, tag = np.uint64(outcome[DELTA]), np.uint64(outcome[TAG_DELTA])
+    record = np.int64(0)
     if duplicate:
         delta += view.message_hash[message, 0]
+        tag += view.message_hash[message, tags]
         _change(changes, (message << 3) | A_MESSAGE | ADDED)
-        if view.duplicate_cost:
-            if not covers(budget - cost, view.duplicate_cost):
-                return DISABLED, delta, recorded
-            delta += budget_delta(view, budget - cost, view.duplicate_cost)
     if outcome[FLAGS] & OUTSIDE:
-        return WITHIN, delta, recorded
-    consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else -1
+        return WITHIN, delta, tag, record
+    consumed = message if (outcome[FLAGS] & CONSUMES) and not duplicate else np.int64(-1)
     kept = count - 1 if consumed >= 0 else count
     status = ENABLED
     actor = (outcome[FLAGS] >> 8) & 0xFFFF
     local = outcome[LOCAL]
     if outcome[SIGNALS]:
-        status, kept, change = _signal(
-            view, row, count, outcome[SIGNALS], actor, local, consumed, misses, counters, changes
+        status, kept, change, tag_change = _signal(
+            view,
+            row,
+            count,
+            outcome[SIGNALS],
+            actor,
+            local,
+            outcome[FLAGS] & ADVANCES,
+            consumed,
+            misses,
+            counters,
+            changes,
         )
         if status != ENABLED:
-            return status, delta, recorded
+            return status, delta, tag, record
         delta += change
+        tag += tag_change
     elif outcome[FLAGS] & ADVANCES:
-        change, kept = _expire(view, row, count, actor, local, consumed, changes)
+        change, tag_change, kept = _expire(view, row, count, actor, local, consumed, changes)
         delta -= change
+        tag -= tag_change
     if outcome[FLAGS] & MAY_EXPIRE:
-        gone, more = _expire_sent(view, row, actor, local, outcome[SENDS], changes)
-        delta -= gone
+        change, tag_change, more = _expire_sent(view, row, actor, local, outcome[SENDS], changes)
+        delta -= change
+        tag -= tag_change
         kept += more
     else:
         kept += outcome[SENDS] & 0xFFFFF
     if kept > view.capacity:
-        return CAPACITY, delta, recorded
+        return CAPACITY, delta, tag, record
     if outcome[LABELS]:
-        recorded = look_up(view, keyed(RECORD, row[n], outcome[LABELS]), misses, counters)
-        if recorded < 0:
-            return MISSED, delta, recorded
-        delta += view.history_hash[recorded & ID, 0] - view.history_hash[row[n], 0]
-        _change(changes, ((recorded & ID) << 3) | A_HISTORY | ADDED)
-        _change(changes, (np.int64(row[n]) << 3) | A_HISTORY | TAKEN)
-    return status, delta, recorded
+        before = np.int64(row[n])
+        record = recorded(view.answers, before, outcome[LABELS])
+        if record < 0:
+            miss(keyed(RECORD, before, outcome[LABELS]), misses, counters)
+            return MISSED, delta, tag, record
+        after = record & ID
+        delta += view.history_hash[after, 0] - view.history_hash[before, 0]
+        tag += view.history_hash[after, tags] - view.history_hash[before, tags]
+        _change(changes, (after << 3) | A_HISTORY | ADDED)
+        _change(changes, (before << 3) | A_HISTORY | TAKEN)
+    return status, delta, tag, record
 
 
 @inlined
-def _changed(view, changes, permutation):
-    """The sums of ``changes`` under ``permutation``: of hashes, and of tags."""
-    total, tags = np.uint64(0), np.uint64(0)
+def _changed(view, changes, column):
+    """The sum of ``changes`` in a column of the hashes."""
+    total = np.uint64(0)
     for i in range(1, changes[0] + 1):
         what = changes[i]
         number = what >> 3
         if what & 6 == A_LOCAL:
-            part = view.local_hash[number, permutation]
+            part = view.local_hash[number, column]
         elif what & 6 == A_MESSAGE:
-            part = view.message_hash[number, permutation]
+            part = view.message_hash[number, column]
         else:
-            part = view.history_hash[number, permutation]
+            part = view.history_hash[number, column]
         if what & 1 == TAKEN:
             total -= part
-            tags -= mixed(part)
         else:
             total += part
-            tags += mixed(part)
-    return total, tags
+    return total
 
 
 @inlined
-def orbit(view, fps, number, delta, changes):
+def orbit(view, fps, number, delta, tag_delta, changes):
     """The fingerprint (sum, tag) of the orbit of the successor by outcome ``number``, whose parent has
     ``fps``.
 
-    ``delta``: the difference of the sum under the identity; budgets differ by the same under all
+    ``delta``, ``tag_delta``: its differences under the identity; budgets differ by the same under all
     permutations.
     """
     permutations = fps.shape[0] >> 1
-    total, tag = fps[0] + delta, fps[permutations]
+    least, total, tag = 0, fps[0] + delta, fps[permutations] + tag_delta
     if permutations == 1:
-        tag += np.uint64(view.outcomes[number, NAMES] >> 16)
-        if changes[0]:
-            tag += _changed(view, changes, 0)[1]
         return total, tag
-    here, tags = _changed(view, changes, 0)
-    tag += view.differences[number, permutations] + tags
-    rest = delta - view.differences[number, 0] - here
+    rest = delta - view.differences[number, 0] - _changed(view, changes, 0)
     for permutation in range(1, permutations):
         other = fps[permutation] + view.differences[number, permutation] + rest
-        here, tags = np.uint64(0), np.uint64(0)
-        if changes[0]:
-            here, tags = _changed(view, changes, permutation)
-        if other + here < total:
-            total = other + here
-            tag = (
-                fps[permutations + permutation] + view.differences[number, permutations + permutation] + tags
-            )
+        other += _changed(view, changes, permutation)
+        if other < total:
+            least, total = permutation, other
+    if least:
+        column = permutations + least
+        tag = fps[column] + view.differences[number, column] + _changed(view, changes, column)
     return total * MULTIPLIER, tag

@@ -20,14 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraftcheck.engine.jit import inlined
+from kraftcheck.engine.memo import Answers
 
 # Columns of a row behind the messages, from its end: the code of the step that led there first, and the
 # number of messages in flight before that step.
 LINK, BEFORE = -2, -1
 EXTRA = 2
-# Kinds of memo keys; a key is kind << 60 | a << 30 | b, with a and b below 2**30.
-DELIVER, ACT, RECORD, SIGNAL_MESSAGE, SIGNAL_LOCAL = 1, 2, 3, 4, 5
-LIMIT = 1 << 30
 # Flags of an outcome row.
 CONSUMES, OUTSIDE, TURNS_BACK, REPEATABLE, ADVANCES, MAY_EXPIRE = 1, 2, 4, 8, 16, 32
 # Step codes: number << 2 | kind; the number is an outcome's, or a lost message's.
@@ -35,7 +33,7 @@ PLAIN, DUPLICATE, LOSE = 0, 1, 2
 NEVER = 1 << 62
 
 # Columns of an outcome row.
-DELTA, COSTS, LOCAL, FLAGS, SENDS, LABELS, SIGNALS, NAMES = range(8)
+DELTA, TAG_DELTA, LOCAL, FLAGS, SENDS, LABELS, SIGNALS, NAMES = range(8)
 ID = (1 << 30) - 1
 #: Fingerprints as they go to the visited set and to files.
 FINGERPRINT = np.dtype([("sum", "<u8"), ("tag", "<u2")])
@@ -46,20 +44,23 @@ TAG = np.uint64(0xFFFF)
 class View(NamedTuple):
     """The kernels' view of the tables (arrays may be longer than their used part).
 
-    memo, verdicts: pairs of :class:`~kraftcheck.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
-    cache line each: fingerprint difference, packed costs (-1: never payable), local, flags | component << 8
+    verdicts: pairs of a :class:`~kraftcheck.engine.native_map.NativeMap`. outcomes: int64[n, 8], one
+    cache line each: differences of the sum and of the tag, local, flags | component << 8
     | (delivered message + 1) << 32, sends as start << 20 | count, label sequence, signal sequence, violation
-    set << 32 | difference of the tag << 16 | goal set. pool: messages of all sends.
-    local_hash, message_hash, history_hash: uint64[n, permutations]; differences: uint64[n, 2 * permutations],
-    of outcomes (without symmetry they repeat theirs). destination: int32. outside: uint8, the local state is
+    set << 32 | goal set. price: uint16, of outcomes, a number of ``prices``: int64, one byte for each budget,
+    -1: never paid. pool: messages of all sends.
+    local_hash, message_hash, history_hash, and differences, of outcomes: uint64[n, 2 * permutations], what is
+    added to sums, then to tags. destination: int32. outside: uint8, the local state is
     outside the state constraint. clock, expiry: int64, of local states and messages (``NEVER``: no expiry).
     budget_hash: uint64[7, 256]. projection_hash, history_projection_hash: uint64[n, invariants + 1], the last
     column mixes the others. The rest describes the network.
     """
 
-    memo: NDArray[np.int64]
+    answers: Answers
     verdicts: NDArray[np.int64]
     outcomes: NDArray[np.int64]
+    price: NDArray[np.uint16]
+    prices: NDArray[np.int64]
     pool: NDArray[np.int32]
     local_hash: NDArray[np.uint64]
     message_hash: NDArray[np.uint64]
@@ -77,12 +78,6 @@ class View(NamedTuple):
     loss: int
     duplicates: int
     duplicate_cost: int
-
-
-@inlined
-def keyed(kind: Any, a: Any, b: Any) -> Any:
-    """The key of the memo for ``a`` and ``b``."""
-    return (kind << 60) | (np.int64(a) << 30) | np.int64(b)
 
 
 @inlined

@@ -14,8 +14,8 @@ different sizes, so that they grow one after the other: at any time some are nea
 grown. On average a set of 30 million states or more takes 9.0 bytes a state, a smaller one up to 16. Shards
 are anonymous memory maps, which give their pages back to the system at once when they are replaced.
 
-Insertion loads the lines of a batch of fingerprints before it looks at any of them, and the next ones of
-those that are full: the cache misses of a batch overlap, where a look at a time would wait for each.
+Insertion has the lines of a batch of fingerprints fetched before it looks at any of them, and the next ones
+of those that are full: the cache misses of a batch overlap, where a look at a time would wait for each.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraftcheck.engine.jit import compiled, inlined
+from kraftcheck.engine.jit import compiled, inlined, prefetch
 from kraftcheck.engine.view import FINGERPRINT
 
 SHARDS = 64
 #: By how many lines they have, how full shards become, and by how much they grow. What is small should be
 #: fast, what is large should take little memory.
-SMALL, LARGE = 1 << 14, 1 << 16
+SMALL, LARGE = 1 << 14, 1 << 17
 MAX_LOAD, MAX_LOAD_OF_LARGE = 0.85, 0.945
 GROWTH_OF_SMALL, GROWTH, GROWTH_OF_LARGE = 2, 5 / 4, 9 / 8
 #: Lines of the smallest shard at the beginning.
@@ -97,26 +97,23 @@ def _put(table: Any, line: Any, slot: Any, held: Any, rest: Any) -> None:
 @inlined
 def _has(table: Any, line: Any, wanted: Any, rest: Any) -> Any:
     """Whether one of the slots of a line holds ``wanted``."""
-    found: Any = 0
+    found = False
     for slot in range(8):
-        found |= np.int64(table[line, slot] == wanted) << slot
-    slots = _slots(table)
-    found &= (1 << slots) - 1
-    if slots == 8 or found == 0:
-        return found != 0
-    for slot in range(slots):  # noqa: SIM110 - Kernels have no generators.
-        if found & (1 << slot) and rest == _rest(table, line, slot):
+        found |= table[line, slot] == wanted
+    if not found or table.shape[0] >= ENOUGH:
+        return found
+    for slot in range(6):  # noqa: SIM110 - Kernels have no generators.
+        if table[line, slot] == wanted and rest == _rest(table, line, slot):
             return True
     return False
 
 
 @inlined
 def _free(table: Any, line: Any) -> Any:
-    """The first free slot of a line."""
-    used: Any = 0
-    for slot in range(_slots(table)):
-        used += np.int64(table[line, slot] != 0)
-    return used
+    """The first free slot of a line that is not full, by bisection."""
+    used = np.uint64(table[line, 3] != 0) << np.uint64(2)
+    used += np.uint64(table[line, used + np.uint64(1)] != 0) << np.uint64(1)
+    return np.int64(used + np.uint64(table[line, used] != 0))
 
 
 @inlined
@@ -180,16 +177,13 @@ def _push(table: Any, line: Any, low: Any, rest: Any, homeless: Any) -> Any:
 
 
 @inlined
-def _enter(table: Any, low: Any, place: Any, is_new: Any, homeless: Any) -> Any:
-    """Enter a fingerprint: 0 if it was there, 1 if it is new, 2 if it is new and one is ``homeless`` now.
-
-    ``is_new``: it is not there.
-    """
+def _enter(table: Any, low: Any, place: Any, homeless: Any) -> Any:
+    """Enter a fingerprint: 0 if it was there, 1 if it is new, 2 if it is new and one is ``homeless`` now."""
     home, rest = _home(table, place), place >> _SHARED
     line = home
     for away in range(np.uint64(MARGIN)):
         wanted = low | (away << _KEPT)
-        if not is_new and _has(table, line, wanted, rest):
+        if _has(table, line, wanted, rest):
             return 0
         if not _is_full(table, line):
             _put(table, line, _free(table, line), wanted, rest)
@@ -209,19 +203,17 @@ def _insert(
     inserted = 0
     while begin < end:
         size = min(BATCH, end - begin)
-        loaded = np.uint64(0)
         for i in range(size):
             scratch[i] = _home(table, _place(fps[begin + i], tags[begin + i]))
-            loaded ^= table[scratch[i], 0]
+            prefetch(table, scratch[i])
         for i in range(size):
             if _is_full(table, scratch[i]):
-                loaded ^= table[scratch[i] + np.uint64(1), 0]
-        scratch[BATCH + 2] = loaded
+                prefetch(table, scratch[i] + np.uint64(1))
         for i in range(begin, begin + size):
             low = max(fps[i] & _LOW, np.uint64(1))
             if inserted == room:
                 return i, inserted
-            entered = _enter(table, low, _place(fps[i], tags[i]), False, scratch[BATCH:])
+            entered = _enter(table, low, _place(fps[i], tags[i]), scratch[BATCH:])
             if entered:
                 new[order[i]] = 1
                 inserted += 1
@@ -265,18 +257,32 @@ def insert(
     return SHARDS, 0
 
 
+@inlined
+def _move(table: Any, used: Any, low: Any, place: Any) -> Any:
+    """Enter a fingerprint that is not there; whether there was room near its home."""
+    line = _home(table, place)
+    for away in range(np.uint64(MARGIN)):
+        if used[line] < _slots(table):
+            _put(table, line, np.int64(used[line]), low | (away << _KEPT), place >> _SHARED)
+            used[line] += 1
+            return True
+        line += np.uint64(1)
+    return False
+
+
 @compiled
 def _rehash(
     old: NDArray[np.uint64],
     table: NDArray[np.uint64],
     homeless: NDArray[np.uint64],
     firsts: NDArray[np.uint64],
+    used: NDArray[np.uint8],
 ) -> bool:
     """Enter all that is in ``old``, and what is ``homeless``, into ``table``; whether there was room for it.
 
-    ``firsts``: scratch, uint64[MARGIN].
+    ``firsts``: scratch, uint64[MARGIN]; ``used``: zeros, the slots that each line of ``table`` has in use.
     """
-    if homeless[0] and _enter(table, homeless[0], homeless[1], True, homeless) == 2:
+    if homeless[0] and not _move(table, used, homeless[0], homeless[1]):
         return False
     lines = np.uint64(old.shape[0] - MARGIN)
     for line in range(np.uint64(old.shape[0])):
@@ -290,7 +296,7 @@ def _rehash(
                 place = _place_with(_rest(old, line, slot), low)
             else:
                 place = _place_from(firsts[(line - (held >> _KEPT)) % np.uint64(MARGIN)], low)
-            if _enter(table, low, place, True, homeless) == 2:
+            if not _move(table, used, low, place):
                 return False
     return True
 
@@ -387,7 +393,8 @@ class Visited:
             growth = GROWTH_OF_SMALL if lines < SMALL else GROWTH if lines < LARGE else GROWTH_OF_LARGE
             lines = int(growth * lines)
             larger = _anonymous(lines + MARGIN)
-            if _rehash(self._shards[shard], larger, homeless.copy(), np.empty(MARGIN, np.uint64)):
+            firsts, used = np.empty(MARGIN, np.uint64), np.zeros(len(larger), np.uint8)
+            if _rehash(self._shards[shard], larger, homeless, firsts, used):
                 break
         with self._growing:
             self._shards = (*self._shards[:shard], larger, *self._shards[shard + 1 :])

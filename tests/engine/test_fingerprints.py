@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kraftcheck.engine import hashing, tables
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.explorer import explore
-from kraftcheck.engine.hashing import MASK64, orbits, tag
-from kraftcheck.engine.native_map import MULTIPLIER, mixed
+from kraftcheck.engine.hashing import MASK64, orbits
+from kraftcheck.engine.native_map import MULTIPLIER
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.system import System
 from kraftcheck.engine.tables import Tables
@@ -66,13 +66,6 @@ def test_tags_tell_apart_what_sums_do_not(system: RandomSystem) -> None:
     known: dict[int, tuple[object, str]] = {}
     with mock.patch.object(tables, "text_hash", weak):
         assert explore(system, partial_order=False).distinct == explore_naively(system)[0].distinct
-
-
-@given(st.lists(st.integers(0, MASK64), min_size=1))
-def test_one_tag_in_kernels_arrays_and_python(hashes: list[int]) -> None:
-    values = np.array(hashes, np.uint64)
-    assert tag(values).tolist() == [tag(value) for value in hashes]
-    assert tag(values).tolist() == (mixed.py_func(values) & np.uint64(0xFFFF)).tolist()
 
 
 def test_the_tag_of_an_orbit_is_that_of_its_least_sum() -> None:

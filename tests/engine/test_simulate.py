@@ -14,6 +14,7 @@ from kraftcheck.engine import block
 from kraftcheck.engine import simulate as module
 from kraftcheck.engine.choose import SKETCH_BITS, begin, sketch
 from kraftcheck.engine.explorer import explore
+from kraftcheck.engine.memo import ACT
 from kraftcheck.engine.reference_explorer import explore_naively
 from kraftcheck.engine.simulate import estimate, simulate
 from kraftcheck.engine.system import (
@@ -26,7 +27,6 @@ from kraftcheck.engine.system import (
     Verdict,
 )
 from kraftcheck.engine.tables import Tables
-from kraftcheck.engine.view import ACT
 from tests.engine.handmade import BadMutex, LossyPing
 from tests.engine.random_systems import RandomSystem, random_system, systems
 from tests.engine.replayed import confirms, facts

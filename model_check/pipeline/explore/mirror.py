@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Worker
 from kraftcheck.engine.columns import Column
+from kraftcheck.engine.memo import Memo
 from kraftcheck.engine.native_map import NativeMap
-from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.tables import Room, Tables
 from kraftcheck.engine.view import View
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -26,15 +27,14 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Additions to the tables: rows of columns, entries of the maps. ``sets``, ``changes``: how many
-    sets of names there are now, and room for how many changes a kernel needs. ``fixed``: what never changes.
+    """Additions to the tables: rows of columns, entries of the maps. ``room``: what kernels need now;
+    ``fixed``: what never changes.
     """
 
     columns: dict[str, NDArray[Any]]
     memo: Pairs
     verdicts: Pairs
-    sets: int
-    changes: int
+    room: Room
     fixed: dict[str, Any]
 
 
@@ -71,13 +71,13 @@ class Appended:
         fixed: dict[str, Any] = {}
         if not self._begun:
             view = tables.view()._asdict()
-            growing = {"memo", "verdicts", *columns}
+            growing = {"answers", "verdicts", *columns}
             fixed = {name: value for name, value in view.items() if name not in growing}
             self._begun = True
-        return Delta(columns, memo, verdicts, len(tables.name_sets), tables.changes_at_most, fixed)
+        return Delta(columns, memo, verdicts, tables.room, fixed)
 
 
-def _pairs(known: NativeMap, keys: list[int]) -> Pairs:
+def _pairs(known: Memo | NativeMap, keys: list[int]) -> Pairs:
     return np.array(keys, np.int64), np.array([known.get(key) for key in keys], np.int64)
 
 
@@ -89,7 +89,7 @@ class Mirror:
         self.worker = Worker()
         self.view: View | None = None
         self._columns: dict[str, Column] = {}
-        self._maps = {"memo": NativeMap(), "verdicts": NativeMap()}
+        self._memo, self._verdicts = Memo(), NativeMap()
         self._fixed: dict[str, Any] = {}
 
     def apply(self, delta: Delta) -> None:
@@ -99,12 +99,11 @@ class Mirror:
             if name not in self._columns:
                 self._columns[name] = Column(values.dtype, values.shape[1] if values.ndim > 1 else 0)
             self._columns[name].extend(values)
-        for name, (keys, values) in (("memo", delta.memo), ("verdicts", delta.verdicts)):
-            self._maps[name].put_all(keys, values)
-        self.worker.prepare(delta.sets, delta.changes)
+        self._memo.put_all(*delta.memo)
+        self._verdicts.put_all(*delta.verdicts)
+        self.worker.prepare(delta.room)
         arrays: dict[str, Any] = {name: column.data for name, column in self._columns.items()}
-        arrays |= {name: known.pairs for name, known in self._maps.items()}
-        self.view = View(**arrays, **self._fixed)
+        self.view = View(answers=self._memo.answers, verdicts=self._verdicts.pairs, **arrays, **self._fixed)
         self.version += 1
 
 

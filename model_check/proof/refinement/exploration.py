@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from kraftcheck.engine.block import Batch
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import Collector, edges_of
+from kraftcheck.engine.memo import ACT, DELIVER, LIMIT, SIGNAL_LOCAL
 from kraftcheck.engine.system import Exploration, Limits, PathStep
 from kraftcheck.engine.tables import Tables
-from kraftcheck.engine.view import ACT, DELIVER, LIMIT, LOSE, SIGNAL_LOCAL
+from kraftcheck.engine.view import LOSE
 from kraftcheck.engine.watch import Progress
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kraft.system import KRaftSystem
