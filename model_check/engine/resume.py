@@ -89,8 +89,10 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
         path = search.links.fingerprints_of(level)
         last = checkpoint.read(path, size, FINGERPRINT, saved.fingerprints[level])
         for begin in range(0, size, BLOCK):
-            if not search.visited.add_all(last[begin : begin + BLOCK]).all():
+            if not search.blocks.visited.add_all(last[begin : begin + BLOCK]).all():
                 raise checkpoint.damaged(path, "holds a state that was found before")
+            if search.spill.is_due(search.blocks):
+                search.spill.write(search.blocks)
     rows = checkpoint.read_rows(saved)
     frontier = search.new_frontier()
     for begin in range(0, len(rows), BLOCK):

@@ -396,6 +396,7 @@ class Exploration:
     skipped: int = 0
     peak_memory: int = 0
     visited_bytes: int = 0
+    spilled_bytes: int = 0
     collision_probability: float = 0.0
     limit: str | None = None
     walks: int = 0
