@@ -174,8 +174,8 @@ class Search:
             self.violate(name, level, base + row, [code])
 
     def _take(self, batch: Batch, following: Frontier, size: int) -> None:
-        """Take the new states of a block in, or hold them until the parts of the visited set on disk are read;
-        the level that is expanded has ``size`` states.
+        """Take the new states of a block in, or hold them where parts of the visited set on disk must be read
+        first; the level that is expanded has ``size`` states.
         """
         if self.spill.parts:
             self.spill.hold(batch)
@@ -371,7 +371,8 @@ def explore(
     :mod:`kraftcheck.engine.expand`), unless every step of every state is needed, which is the case with
     ``keep_going``, ``on_candidates`` or symmetry. ``on_candidates``, ``on_states``, ``tables`` and
     ``representatives`` are for parts of the engine that collect the graph; the last one needs a single
-    thread, as it adds to the tables. ``run``: does the search, and returns the limit that ended it;
+    thread, as it adds to the tables. In other searches the visited set goes to disk beyond its share of the
+    memory (:mod:`kraftcheck.engine.spill`). ``run``: does the search, and returns the limit that ended it;
     ``keep_fingerprints``: for one that needs those of all levels. Counts, levels, violations and paths do not
     depend on ``threads``.
 

@@ -1,13 +1,11 @@
 """The visited set beyond its share of the memory: on disk, in parts.
 
-When the set is full, its lines are written to a temporary file as they are, 9 bytes a state, and an empty one
-takes its place. From then on a state that the set in memory does not have is a candidate alone (delayed duplicate
-detection: Stern and Dill, "Using magnetic disk instead of main memory in the Murphi verifier", CAV 1998): the
-candidates are held until the end of the level, or until the set is full again. Then each part on disk is read
-from its beginning to its end, and what it has in common with the set in memory was found before.
-
-The place of a fingerprint in a shard rises with its bits in sets of all sizes, so parts are nearly sorted by
-nature: reading one moves once through the set in memory, and nothing needs to be sorted or merged.
+When the set is full, its lines are written to a temporary file as they are, 9 bytes a state, and an empty set
+takes its place. From then on a state that the set in memory does not have is only a candidate. Candidates are
+held until the end of the level, or until the set is full again. Then each part on disk is read once, from its
+beginning to its end: the candidates that it has are not new (delayed duplicate detection: Stern and Dill,
+"Using magnetic disk instead of main memory in the Murphi verifier", CAV 1998). The others become states, in
+their order, as if the set had never left the memory.
 """
 
 from __future__ import annotations
@@ -25,21 +23,23 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch, Blocks
 from kraftcheck.engine.frontier import Pieces
+from kraftcheck.engine.overlap import common, contained
 from kraftcheck.engine.visited import SHARDS, Visited
 from kraftcheck.engine.watch import available_bytes
 
 #: The set may take this part of the memory. Where no more than a small part is left, it is full earlier, but
 #: not before it takes as much itself.
 SHARE, SMALL_PART = 1 / 2, 1 / 16
+#: The number of shards that are read between two looks at the limits.
+AT_ONCE = 8
 
 
 class Part:
-    """The shards of a visited set in a temporary file."""
+    """The shards of a visited set in a temporary file; ``sizes``: their bytes, ``bytes``: all of them."""
 
     def __init__(self, folder: Path, visited: Visited) -> None:
-        sizes = [shard.nbytes for shard in visited.shards]
-        *self._offsets, self.bytes = accumulate(sizes, initial=0)
-        self._sizes = sizes
+        self.sizes = [shard.nbytes for shard in visited.shards]
+        *self._offsets, self.bytes = accumulate(self.sizes, initial=0)
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="kraftcheck-", dir=folder)  # noqa: SIM115
         try:
             for shard in visited.shards:
@@ -49,16 +49,16 @@ class Part:
             self.close()
             raise
 
-    def common(self, shard: int, visited: Visited) -> NDArray[np.void]:
-        """What of a shard of ``visited`` is here, too."""
-        lines = np.empty((self._sizes[shard] // 64, 8), np.uint64)
-        left, offset = memoryview(lines).cast("B"), self._offsets[shard]
+    def read(self, shard: int, buffer: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The lines of a shard, in ``buffer``, which has room for them."""
+        lines = buffer[: self.sizes[shard] // 64]
+        left, offset = memoryview(lines.data).cast("B"), self._offsets[shard]
         while left:
             size = os.preadv(self._file.fileno(), [left], offset)
             if not size:
                 raise OSError(f"{self._file.name}: ends before its end")
             left, offset = left[size:], offset + size
-        return visited.common(shard, lines)
+        return lines
 
     def close(self) -> None:
         """Remove the file."""
@@ -68,8 +68,8 @@ class Part:
 class Spill:
     """The parts on disk, in ``folder``, and the batches of candidates that are held.
 
-    ``in_memory``: bytes of batches that stay there; ``most``: the memory that this process may have, if it is not
-    to have what the machine has. ``possible``: whether the set may be full at all.
+    ``in_memory``: bytes of batches that stay there; ``most``: the memory that this process may have, where it
+    has a limit of its own. ``possible``: whether the set may go to disk at all.
     """
 
     def __init__(self, folder: Path, in_memory: int, most: int | None, *, possible: bool) -> None:
@@ -103,21 +103,28 @@ class Spill:
     def taken(self, blocks: Blocks, check: Callable[[], None]) -> Iterator[Batch]:
         """The batches that are held, each without the states that were found before, and released after use.
 
-        ``check`` is called between the parts.
+        ``check`` is called now and then while the parts are read.
         """
         if not self._held:
             return
         before = Visited()
-        for part in self.parts:
-            for found in blocks.run([partial(part.common, shard, blocks.visited) for shard in range(SHARDS)]):
+        for first in range(0, SHARDS, AT_ONCE):
+            jobs = [partial(self._common, shard, blocks.visited) for shard in range(first, first + AT_ONCE)]
+            for found in blocks.run(jobs):
                 before.add_all(found)
             check()
         for piece in self._held.taken():
             batch = Batch(*piece)
-            new = ~before.holds(batch.orbits)
+            new = ~contained(before, batch.orbits)
             yield Batch(*(each[new] for each in piece))
+
+    def _common(self, shard: int, visited: Visited) -> NDArray[np.void]:
+        """What of a shard of ``visited`` is on disk, too."""
+        buffer = np.empty((max(part.sizes[shard] for part in self.parts) // 64, 8), np.uint64)
+        return common(visited, shard, (part.read(shard, buffer) for part in self.parts))
 
     def close(self) -> None:
         """Remove all files."""
-        for pieces in (self._held, *self.parts):
-            pieces.close()
+        self._held.close()
+        for part in self.parts:
+            part.close()

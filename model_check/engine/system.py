@@ -377,6 +377,7 @@ class Exploration:
     state constraint or the network's capacity, by reason (``"capacity"``, ``"within"``); ``missing_goals``:
     goals not reached; ``calls``: calls of ``System.deliver`` and ``System.actions``;
     ``collision_probability``: upper estimate of the chance that any two distinct states share a fingerprint;
+    ``visited_bytes``, ``spilled_bytes``: of the visited set in memory at the end, and of its parts on disk;
     ``walks``: random walks that were taken to their end, in a simulation.
     """
 

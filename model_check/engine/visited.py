@@ -54,7 +54,6 @@ MARGIN = 32
 _PLACE = np.uint64(42)
 _SHARED = np.uint64(17)
 _TAG_IN_SHARD = np.uint64(0x3FF)
-_IN_SHARD = np.uint64(10)
 
 
 @inlined
@@ -153,16 +152,47 @@ def _place_with(rest: Any, low: Any) -> Any:
 
 
 @inlined
-def _unpacked(table: Any, line: Any, slot: Any, firsts: Any) -> Any:
-    """(low bits, place) of the fingerprint in a slot.
-
-    ``firsts``: uint64[MARGIN], :func:`_first_place` of the last lines up to this one.
+def used(table: Any, line: Any, firsts: Any) -> Any:
+    """How many slots of a line are used. Notes in ``firsts``, uint64[MARGIN], what :func:`held` needs of
+    this line and of those before it.
     """
-    held = table[line, slot]
-    low = held & _LOW
+    firsts[line % np.uint64(MARGIN)] = _first_place(line, np.uint64(table.shape[0] - MARGIN))
+    return _free(table, line)
+
+
+@inlined
+def held(table: Any, line: Any, slot: Any, firsts: Any) -> Any:
+    """(low bits, place) of the fingerprint in a used slot."""
+    low = table[line, slot] & _LOW
     if table.shape[0] < ENOUGH:
         return low, _place_with(_rest(table, line, slot), low)
-    return low, _place_from(firsts[(line - (held >> _KEPT)) % np.uint64(MARGIN)], low)
+    home = line - (table[line, slot] >> _KEPT)
+    return low, _place_from(firsts[home % np.uint64(MARGIN)], low)
+
+
+@inlined
+def parts_of(fp: Any, tag: Any) -> Any:
+    """(low bits, place) of a fingerprint."""
+    return max(fp & _LOW, np.uint64(1)), _place(fp, tag)
+
+
+@inlined
+def whole(low: Any, place: Any) -> Any:
+    """(sum, tag without the bits of the shard) of a fingerprint."""
+    return low | (place << _PLACE), place >> np.uint64(22)
+
+
+@inlined
+def contains(table: Any, low: Any, place: Any) -> Any:
+    """Whether a fingerprint is in its shard."""
+    line, rest = _home(table, place), place >> _SHARED
+    for away in range(np.uint64(MARGIN)):
+        if _has(table, line, low | (away << _KEPT), rest):
+            return True
+        if not _is_full(table, line):
+            return False
+        line += np.uint64(1)
+    return False
 
 
 @inlined
@@ -292,70 +322,12 @@ def _rehash(
     """
     if homeless[0] and _enter(table, homeless[0], homeless[1], True, homeless) == 2:
         return False
-    lines = np.uint64(old.shape[0] - MARGIN)
     for line in range(np.uint64(old.shape[0])):
-        firsts[line % np.uint64(MARGIN)] = _first_place(line, lines)
-        for slot in range(_slots(old)):
-            if old[line, slot] == 0:
-                break
-            low, place = _unpacked(old, line, slot, firsts)
+        for slot in range(used(old, line, firsts)):
+            low, place = held(old, line, slot, firsts)
             if _enter(table, low, place, True, homeless) == 2:
                 return False
     return True
-
-
-@inlined
-def _contains(table: Any, low: Any, place: Any) -> Any:
-    """Whether a fingerprint is in its shard."""
-    line, rest = _home(table, place), place >> _SHARED
-    for away in range(np.uint64(MARGIN)):
-        if _has(table, line, low | (away << _KEPT), rest):
-            return True
-        if not _is_full(table, line):
-            return False
-        line += np.uint64(1)
-    return False
-
-
-@compiled
-def _contained(
-    tables: tuple[NDArray[np.uint64], ...],
-    fps: NDArray[np.uint64],
-    tags: NDArray[np.uint16],
-    found: NDArray[np.uint8],
-) -> None:
-    """``found[i]`` becomes 1 where the set has a fingerprint, else 0."""
-    for i in range(fps.shape[0]):
-        table = tables[np.uint64(tags[i]) >> _IN_SHARD]
-        found[i] = _contains(table, max(fps[i] & _LOW, np.uint64(1)), _place(fps[i], tags[i]))
-
-
-@compiled
-def _common(
-    shard: int,
-    old: NDArray[np.uint64],
-    table: NDArray[np.uint64],
-    fps: NDArray[np.uint64],
-    tags: NDArray[np.uint16],
-    firsts: NDArray[np.uint64],
-) -> int:
-    """Write the fingerprints that two sets have in this shard to ``fps`` and ``tags``; how many they are.
-
-    Both have them in the same order, but for a few lines: the cache has what is looked at next.
-    ``firsts``: scratch, uint64[MARGIN].
-    """
-    found, lines = 0, np.uint64(old.shape[0] - MARGIN)
-    for line in range(np.uint64(old.shape[0])):
-        firsts[line % np.uint64(MARGIN)] = _first_place(line, lines)
-        for slot in range(_slots(old)):
-            if old[line, slot] == 0:
-                break
-            low, place = _unpacked(old, line, slot, firsts)
-            if _contains(table, low, place):
-                fps[found] = low | (place << _PLACE)
-                tags[found] = (np.uint64(shard) << _IN_SHARD) | (place >> np.uint64(22))
-                found += 1
-    return found
 
 
 @compiled
@@ -413,6 +385,15 @@ class Visited:
         return int(self._counts.sum())
 
     @property
+    def shards(self) -> tuple[NDArray[np.uint64], ...]:
+        """The lines of each shard."""
+        return self._shards
+
+    def count(self, shard: int) -> int:
+        """The number of fingerprints in a shard."""
+        return int(self._counts[shard])
+
+    @property
     def bytes(self) -> int:
         """Bytes held by the shards."""
         return sum(shard.nbytes for shard in self._shards)
@@ -465,27 +446,3 @@ class Visited:
         partition(fps, tags, by_shard, tags_by_shard, order, starts)
         self.add(0, 1, by_shard, tags_by_shard, order, starts, new)
         return new.astype(bool)
-
-    def holds(self, found: NDArray[np.void]) -> NDArray[np.bool_]:
-        """A mask of those fingerprints (``FINGERPRINT``) that are in the set."""
-        mask = np.empty(len(found), np.uint8)
-        fps, tags = np.ascontiguousarray(found["sum"]), np.ascontiguousarray(found["tag"])
-        _contained(self._shards, fps, tags, mask)
-        return mask.astype(bool)
-
-    @property
-    def shards(self) -> tuple[NDArray[np.uint64], ...]:
-        """What the set consists of, lines of each shard; see :meth:`common`."""
-        return self._shards
-
-    def common(self, shard: int, old: NDArray[np.uint64]) -> NDArray[np.void]:
-        """The fingerprints (``FINGERPRINT``) that both this set and another one have in ``shard``.
-
-        ``old``: the lines of the other one's shard.
-        """
-        most = min(int(self._counts[shard]), 8 * len(old))
-        fps, tags = np.empty(most, np.uint64), np.empty(most, np.uint16)
-        size = _common(shard, old, self._shards[shard], fps, tags, np.empty(MARGIN, np.uint64))
-        found = np.empty(size, FINGERPRINT)
-        found["sum"], found["tag"] = fps[:size], tags[:size]
-        return found

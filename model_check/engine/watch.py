@@ -23,9 +23,12 @@ _PLENTY = 1 << 62
 _GROUPS = {
     "": (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
     "memory": (
-        Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+        Path("/sys/fs/cgroup/memory"),
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from kraftcheck.engine import block, explorer, frontier, spill, watch
 from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import collect_graph
+from kraftcheck.engine.overlap import common, contained
 from kraftcheck.engine.spill import Part, Spill
 from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
 from kraftcheck.engine.view import FINGERPRINT
@@ -39,10 +40,14 @@ SMALL = Synthetic(nodes=3, epochs=2, entries=1, restarts=1, capacity=3)
 
 @contextmanager
 def spilling(seed: int, chance: float = 1.0, rows: int = 4) -> Iterator[None]:
-    """Blocks have so many rows, and after each of them the set is full with this chance, six times at most."""
+    """Blocks have so many rows, and after each the set is full with this chance, six times at most."""
     rng = Random(seed)
+
+    def is_due(self: Spill, blocks: object) -> bool:
+        return len(self.parts) < 6 and rng.random() < chance
+
     with (
-        mock.patch.object(Spill, "is_due", lambda self, blocks: len(self.parts) < 6 and rng.random() < chance),
+        mock.patch.object(Spill, "is_due", is_due),
         blocks_of(rows),
     ):
         yield
@@ -181,7 +186,7 @@ def test_a_part_that_was_cut_off_is_no_answer(temporary: Path) -> None:
     part = Part(temporary, visited)
     part._file.truncate(part.bytes - 1)
     with pytest.raises(OSError, match="ends before its end"):
-        part.common(SHARDS - 1, visited)
+        part.read(SHARDS - 1, np.empty((part.sizes[-1] // 64, 8), np.uint64))
     part.close()
 
 
@@ -257,7 +262,8 @@ def test_what_two_sets_have_in_common(
         visited.add_all(np.concatenate([others, _random(size, number + 1)]))
         sets.append(visited)
     part = Part(tmp_path, sets[0])
-    found = np.concatenate([part.common(shard, sets[1]) for shard in range(SHARDS)])
+    buffer = np.empty((max(part.sizes) // 64, 8), np.uint64)
+    found = np.concatenate([common(sets[1], shard, [part.read(shard, buffer)]) for shard in range(SHARDS)])
     part.close()
 
     def canonical(fingerprints: np.ndarray[Any, Any]) -> set[tuple[int, int]]:
@@ -267,8 +273,8 @@ def test_what_two_sets_have_in_common(
     assert len(found) == len(canonical(found)) and canonical(found) == canonical(both)
     known = Visited()
     known.add_all(found)
-    assert known.holds(both).all() and not known.holds(_random(1_000, 9)).any()
-    assert sets[1].holds(near).all() and sets[0].holds(near).sum() == 0
+    assert contained(known, both).all() and not contained(known, _random(1_000, 9)).any()
+    assert contained(sets[1], near).all() and not contained(sets[0], near).any()
 
 
 Write = Callable[[str, str], None]
