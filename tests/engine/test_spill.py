@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraftcheck.engine import block, explorer, frontier, spill, watch
+from kraftcheck.engine import block, explorer, frontier, resume, spill, watch
 from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import collect_graph
@@ -28,7 +28,7 @@ from kraftcheck.engine.view import FINGERPRINT
 from kraftcheck.engine.visited import ENOUGH, MARGIN, SHARDS, Visited
 from kraftcheck.support.errors import DiskError
 from tests.engine import random_symmetric
-from tests.engine.random_systems import RandomSystem, systems
+from tests.engine.random_systems import RandomSystem, random_system, systems
 from tests.engine.replayed import facts
 from tests.engine.synthetic import Synthetic
 from tests.engine.test_against_oracle import reachable
@@ -58,6 +58,7 @@ def blocks_of(rows: int) -> Iterator[None]:
     with (
         mock.patch.object(block, "BLOCK", rows),
         mock.patch.object(frontier, "BLOCK", rows),
+        mock.patch.object(resume, "BLOCK", rows),
         mock.patch.object(block, "SMALL", 1),
     ):
         yield
@@ -201,17 +202,26 @@ def test_ctrl_c_leaves_no_files(temporary: Path, monkeypatch: pytest.MonkeyPatch
     assert raised.value.found.spilled_bytes > 0
 
 
-def test_a_violating_step_counts_though_a_limit_comes_before_its_level_ends() -> None:
-    """The step was taken; states of the same block wait for the parts on disk."""
-    system = Generous(epochs=1, entries=0, restarts=0)
-    (expected, *_) = explore(system).violations
-    with (
-        spilling(0, rows=50),
-        mock.patch.object(Spill, "taken", side_effect=KeyboardInterrupt),
-        suppress(Interrupted),
-    ):
-        explore(system)
-    assert expected
+@pytest.mark.parametrize("seed", [6, 24, 40, 57, 63])
+def test_a_violating_step_counts_though_its_level_is_not_complete(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The states of its block are still held when Ctrl-C comes."""
+    system = random_system(seed)
+    expected = explore(system).violations[0]
+    assert expected.property in ("outcome-bad", "record-bad") and expected.depth > 1
+
+    def interrupt(progress: explorer.Progress) -> None:
+        if progress.level == expected.depth:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(explorer, "PROGRESS_SECONDS", 0.0)
+    first = mock.patch.object(Spill, "is_due", lambda self, blocks: not self.parts)
+    with first, pytest.raises(Interrupted) as raised:
+        explore(system, progress=interrupt)
+    found = raised.value.found
+    assert found.spilled_bytes and found.depth == expected.depth - 1
+    assert expected in found.violations
 
 
 def test_graphs_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,9 +285,6 @@ def test_what_two_sets_have_in_common(
     known.add_all(found)
     assert contained(known, both).all() and not contained(known, _random(1_000, 9)).any()
     assert contained(sets[1], near).all() and not contained(sets[0], near).any()
-
-
-Write = Callable[[str, str], None]
 
 
 def test_the_memory_of_a_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
