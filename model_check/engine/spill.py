@@ -30,6 +30,8 @@ from kraftcheck.engine.watch import available_bytes
 #: The set may take this part of the memory. Where no more than a small part is left, it is full earlier, but
 #: not before it takes as much itself.
 SHARE, SMALL_PART = 1 / 2, 1 / 16
+#: A set of so few bytes stays in memory.
+LEAST = 1 << 24
 #: The number of shards that are read between two looks at the limits.
 AT_ONCE = 8
 
@@ -86,9 +88,10 @@ class Spill:
 
     def is_due(self, blocks: Blocks) -> bool:
         """Whether the set takes as much memory as it may."""
-        if not self._possible:
+        size = blocks.visited.bytes
+        if not self._possible or size < LEAST:
             return False
-        size, (whole, left) = blocks.visited.bytes, available_bytes(self._most)
+        whole, left = available_bytes(self._most)
         return size > SHARE * whole or size > SMALL_PART * whole > left
 
     def write(self, blocks: Blocks) -> None:

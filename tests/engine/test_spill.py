@@ -224,8 +224,10 @@ def test_a_violating_step_counts_though_its_level_is_not_complete(
     assert expected in found.violations
 
 
-def test_graphs_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_and_small_sets_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill, "available_bytes", lambda most: (1, 0))
+    assert explore(SMALL, limits=Limits(max_states=500)).spilled_bytes == 0
+    monkeypatch.setattr(spill, "LEAST", 0)
     assert explore(SMALL, limits=Limits(max_states=500)).spilled_bytes > 0
     monkeypatch.setattr(spill, "Part", None)
     collect_graph(Synthetic(nodes=2, epochs=1, entries=1, restarts=0, capacity=2))
@@ -240,6 +242,7 @@ def test_when_the_set_is_full(
     """``whole`` in sizes of the set, ``left`` in sixteenths of the whole."""
     blocks = mock.Mock(visited=Visited())
     size = blocks.visited.bytes
+    monkeypatch.setattr(spill, "LEAST", size)
     monkeypatch.setattr(spill, "available_bytes", lambda most: (whole * size, left * whole * size / 16))
     assert Spill(tmp_path, 0, None, possible=True).is_due(blocks) == due
     assert not Spill(tmp_path, 0, None, possible=False).is_due(blocks)
