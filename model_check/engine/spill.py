@@ -27,9 +27,10 @@ from kraftcheck.engine.overlap import common, contained
 from kraftcheck.engine.visited import SHARDS, Visited
 from kraftcheck.engine.watch import available_bytes
 
-#: The set may take this part of the memory. Where no more than a small part is left, it is full earlier, but
-#: not before it takes as much itself.
+#: The set may take this part of the memory. It is full earlier where little is left, a small part or what a few
+#: blocks of candidates need, but not before it takes a small part itself.
 SHARE, SMALL_PART = 1 / 2, 1 / 16
+OF_BLOCKS = 1 << 28
 #: A set of so few bytes stays in memory.
 LEAST = 1 << 24
 #: The number of shards that are read between two looks at the limits.
@@ -92,7 +93,8 @@ class Spill:
         if not self._possible or size < LEAST:
             return False
         whole, left = available_bytes(self._most)
-        return size > SHARE * whole or size > SMALL_PART * whole > left
+        little = max(SMALL_PART * whole, OF_BLOCKS)
+        return size > SHARE * whole or (size > SMALL_PART * whole and left < little)
 
     def write(self, blocks: Blocks) -> None:
         """Write the set as a new part, and leave an empty one; its states must have been taken."""

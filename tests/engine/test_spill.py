@@ -23,7 +23,7 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import collect_graph
 from kraftcheck.engine.overlap import common, contained
 from kraftcheck.engine.spill import Part, Spill
-from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, System
+from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, Outcome, Plain, System
 from kraftcheck.engine.view import FINGERPRINT
 from kraftcheck.engine.visited import ENOUGH, MARGIN, SHARDS, Visited
 from kraftcheck.support.errors import DiskError
@@ -224,6 +224,39 @@ def test_a_violating_step_counts_though_its_level_is_not_complete(
     assert expected in found.violations
 
 
+class Both(Plain):
+    """Two states after the first one: a step of one leads to a bad state, and one of the other is bad."""
+
+    properties = ("state", "step")
+
+    class Bad:
+        name = "state"
+
+        def project(self, component: int, local: Any) -> Any:
+            return local
+
+        def project_history(self, history: Any) -> Any:
+            return None
+
+        def holds(self, projections: tuple[Any, ...], history: Any) -> bool:
+            return projections != (3,)
+
+    invariants = (Bad(),)
+
+    def actions(self, component: int, local: Any) -> list[Outcome]:
+        steps = {0: [(1, ()), (2, ())], 1: [(3, ())], 2: [(4, ("step",))]}
+        return [Outcome(f"to {to}", to, violations=bad) for to, bad in steps.get(local, [])]
+
+
+def test_violations_of_states_and_of_steps_keep_their_order() -> None:
+    with blocks_of(1), mock.patch.object(Spill, "is_due", lambda self, blocks: not self.parts):
+        found = explore(Both())
+    assert found.spilled_bytes
+    assert [violation.property for violation in found.violations] == ["state", "step"]
+    with blocks_of(1):
+        assert facts(explore(Both())) == facts(found)
+
+
 def test_graphs_and_small_sets_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill, "available_bytes", lambda most: (1, 0))
     assert explore(SMALL, limits=Limits(max_states=500)).spilled_bytes == 0
@@ -243,6 +276,7 @@ def test_when_the_set_is_full(
     blocks = mock.Mock(visited=Visited())
     size = blocks.visited.bytes
     monkeypatch.setattr(spill, "LEAST", size)
+    monkeypatch.setattr(spill, "OF_BLOCKS", 0)
     monkeypatch.setattr(spill, "available_bytes", lambda most: (whole * size, left * whole * size / 16))
     assert Spill(tmp_path, 0, None, possible=True).is_due(blocks) == due
     assert not Spill(tmp_path, 0, None, possible=False).is_due(blocks)
