@@ -52,6 +52,8 @@ _UNWRITABLE = frozenset({
     errno.ENOTDIR, errno.EISDIR,
 })  # fmt: skip
 
+#: Bytes for code, tables and blocks.
+BASE = 1 << 29
 #: A level, the number of a block's first state in it, and by property the (row, code) of a violating step.
 StepsViolating = tuple[int, int, dict[str, tuple[int, int]]]
 
@@ -386,7 +388,7 @@ def explore(
     folder = None if checkpoint is None else checkpoint.folder
     keep_fingerprints = keep_fingerprints or checkpoint is not None
     most = limits.max_memory
-    in_memory = IN_MEMORY if most is None else most // 8
+    in_memory = IN_MEMORY if most is None else max(0, most - BASE) // 8
     with (
         explaining_a_full_disk(folder),
         Links(folder, fingerprints=keep_fingerprints) as links,

@@ -27,8 +27,8 @@ from kraftcheck.engine.overlap import common, contained
 from kraftcheck.engine.visited import SHARDS, Visited
 from kraftcheck.engine.watch import available_bytes
 
-#: The set may take this part of the memory. It is full earlier where little is left, a small part or what a few
-#: blocks of candidates need, but not before it takes a small part itself.
+#: The set may take this part of the memory. It is full earlier where little is left, a small part or what a
+#: few blocks of candidates need, but not before it takes a small part itself.
 SHARE, SMALL_PART = 1 / 2, 1 / 16
 OF_BLOCKS = 1 << 28
 #: A set of so few bytes stays in memory.
