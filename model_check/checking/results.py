@@ -64,6 +64,7 @@ def as_data(result: CheckResult) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "seconds_exploring": round(found.seconds, 3),
         "visited_bytes": found.visited_bytes,
+        "visited_bytes_on_disk": found.spilled_bytes,
         "peak_memory": found.peak_memory,
         "liveness": [
             {
@@ -152,6 +153,8 @@ def _notes(result: CheckResult, verbose: bool, checkpoint: Path | None) -> Itera
         factor = (found.generated + found.skipped) / found.generated
         left_out = f"{found.skipped:,} left out that commute: factor {factor:.2f}"
         yield f"{found.generated:,} steps generated, {left_out}"
+    if verbose and found.spilled_bytes:
+        yield f"{found.spilled_bytes / 2**20:,.0f} MiB of fingerprints were kept on disk"
     for judged in result.judged:
         if judged.open_states:
             share = f"{judged.open_states:,} of {judged.states:,} states"

@@ -216,7 +216,7 @@ class Blocks:
         if self._pool is not None:
             self._pool.close()
 
-    def _all(self, jobs: Sequence[Job]) -> list[Any]:
+    def run(self, jobs: Sequence[Job]) -> list[Any]:
         """The results of ``jobs``, which run on the threads. Raises the exception of a job that raises
         one.
         """
@@ -293,7 +293,7 @@ class Blocks:
                 self.tables.settle()
             for worker in waiting:
                 worker.reran = True
-            self._all(jobs)
+            self.run(jobs)
             waiting = [worker for worker in waiting if worker.counters[transition.PENDING]]
         for worker in workers:
             self._collect(worker)
@@ -436,7 +436,7 @@ class Blocks:
                 partial(judge, view, rows, todo[i], w.good, status, firsts[i], w.missing)
                 for i, w in enumerate(workers)
             ]
-            written = self._all(jobs)
+            written = self.run(jobs)
             for worker, count in zip(workers, written, strict=True):
                 for row, invariant in worker.missing[:count].tolist():
                     self.tables.resolve_verdict(rows[row], invariant)

@@ -19,7 +19,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -272,31 +272,41 @@ class Checkpoint:
         self.depth = self.found = len(saved.levels) - 1
         return saved
 
-    def read(self, path: Path, count: int, dtype: Any, checksum: int) -> NDArray[Any]:
-        """The first ``count`` values of a file. Raises CheckpointError if they differ from the written
-        ones.
+    def read(self, path: Path, count: int, dtype: Any, checksum: int, at_once: int) -> Iterator[NDArray[Any]]:
+        """The first ``count`` values of a file, so many at a time.
+
+        Raises CheckpointError if they differ from the written ones, which is known at their end.
         """
+        left, found = count, 0
         try:
-            values = np.fromfile(path, dtype, count)
+            with path.open("rb") as file:
+                while left:
+                    values = np.fromfile(file, dtype, min(left, at_once))
+                    if not len(values):
+                        break
+                    left, found = left - len(values), zlib.crc32(values.data.cast("B"), found)
+                    yield values
         except OSError:
             raise self.damaged(path, "cannot be read") from None
-        if len(values) != count or zlib.crc32(values.data.cast("B") if count else b"") != checksum:
+        if left or found != checksum:
             raise self.damaged(path, "is not what was written")
-        return values
 
     def read_keys(self, saved: Saved) -> list[int]:
         """The keys that the tables requested."""
-        path = self.folder / "keys"
-        keys: list[int] = self.read(path, saved.keys, np.int64, saved.keys_checksum).tolist()
+        found = self.read(self.folder / "keys", saved.keys, np.int64, saved.keys_checksum, saved.keys)
+        keys = [key for values in found for key in values.tolist()]
         self._keys = saved.keys, saved.keys_checksum
         return keys
 
-    def read_rows(self, saved: Saved) -> NDArray[np.int32]:
-        """The rows of the last level."""
-        level = len(saved.levels) - 1
-        count = saved.levels[level] * saved.width
-        rows = self.read(self.rows_of(level), count, np.int32, saved.rows_checksum)
-        return rows.reshape(saved.levels[level], saved.width)
+    def read_rows(self, saved: Saved, at_once: int) -> Iterator[NDArray[np.int32]]:
+        """The rows of the last level, so many at a time."""
+        level, width = len(saved.levels) - 1, saved.width
+        count = saved.levels[level] * width
+        path = self.rows_of(level)
+        for values in self.read(path, count, np.int32, saved.rows_checksum, at_once * width):
+            if len(values) % width:
+                raise self.damaged(path, "is not what was written")
+            yield values.reshape(-1, width)
 
 
 def _synchronize(file: BinaryIO) -> None:

@@ -13,8 +13,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from kraftcheck.engine.frontier import IN_MEMORY, Frontier
 from kraftcheck.engine.hashing import FINGERPRINT_BITS, SUM_BITS, orbits
 from kraftcheck.engine.links import Links
 from kraftcheck.engine.resume import Complete, complete, restore, save
+from kraftcheck.engine.spill import Spill
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import (
     UNLIMITED,
@@ -50,6 +52,11 @@ _UNWRITABLE = frozenset({
     errno.ENOTDIR, errno.EISDIR,
 })  # fmt: skip
 
+#: Bytes for code, tables and blocks.
+BASE = 1 << 29
+#: A level, the number of a block's first state in it, and by property the (row, code) of a violating step.
+StepsViolating = tuple[int, int, dict[str, tuple[int, int]]]
+
 
 class LimitReached(Exception):
     """Internal: the exploration ends here; the argument names the limit."""
@@ -61,9 +68,10 @@ class Search:
 
     system: System
     tables: Tables
-    visited: Visited
     blocks: Blocks
     links: Links
+    spill: Spill
+    in_memory: int
     limits: Limits
     keep_going: bool
     progress: Callable[[Progress], None] | None
@@ -79,12 +87,12 @@ class Search:
     begin: float = field(default_factory=time.monotonic)
     spent: float = 0.0
     _complete: Complete | None = None
+    _steps: deque[StepsViolating] = field(default_factory=deque)
     _reported: tuple[float, int] = (0.0, 0)
 
     def new_frontier(self) -> Frontier:
-        """An empty level. A quarter of the allowed memory is for two of them."""
-        most = self.limits.max_memory
-        return Frontier(self.links.folder, IN_MEMORY if most is None else most // 8)
+        """An empty level."""
+        return Frontier(self.links.folder, self.in_memory)
 
     def elapsed(self) -> float:
         """Seconds of this search, including those ``spent`` before it continued from a checkpoint."""
@@ -98,7 +106,7 @@ class Search:
         self.tables.symmetry.check_initial(states)
         rows = np.stack([self.tables.encode(state) for state in states])
         fps = self.tables.fingerprints(rows)
-        numbers = np.flatnonzero(self.visited.add_all(orbits(fps)))
+        numbers = np.flatnonzero(self.blocks.visited.add_all(orbits(fps)))
         self.links.next_level()
         batch = Batch(
             rows[numbers], fps[numbers], numbers.astype(np.uint32), np.zeros(len(numbers), np.uint32)
@@ -111,7 +119,7 @@ class Search:
     def _admit(self, batch: Batch, frontier: Frontier) -> None:
         """Take new states of the current level in: links, invariants, frontier."""
         if self.representatives is not None:
-            batch = self.representatives(batch, self.visited)
+            batch = self.representatives(batch, self.blocks.visited)
         self.links.append(batch.parents, batch.codes, batch.orbits if self.links.fingerprints else None)
         level, first = len(self.levels) - 1, self.levels[-1]
         self.levels[-1] += len(batch.rows)
@@ -146,23 +154,51 @@ class Search:
                 # were absorbed.
                 if absorbing is not None:
                     self._take(absorbing.result(), following, size)
-                found = self.blocks.violations(workers)
-                for name, (row, code) in found.items():
-                    self.violate(name, level, base + row, [code])
+                self._steps.append((level, base, self.blocks.violations(workers)))
                 if self.on_candidates is not None:
                     self.on_candidates(base, workers)
                 absorbing = self.blocks.absorb(workers, rows, base)
                 base += len(rows)
             if absorbing is not None:
                 self._take(absorbing.result(), following, size)
+            self._take_held(following, size)
         finally:
+            while self._steps:
+                self._violate_by_steps()
             if not self.levels[-1]:
                 self.levels.pop()
         return following
 
+    def _violate_by_steps(self) -> None:
+        """Report the violations by steps of the next block."""
+        level, base, found = self._steps.popleft()
+        for name, (row, code) in found.items():
+            self.violate(name, level, base + row, [code])
+
     def _take(self, batch: Batch, following: Frontier, size: int) -> None:
-        """Take the new states of a block in; the level that is expanded has ``size`` states."""
+        """Take the new states of a block in, or hold them where parts of the visited set on disk must be read
+        first; the level that is expanded has ``size`` states.
+        """
+        if self.spill.parts:
+            self.spill.hold(batch)
+        else:
+            self._take_new(batch, following)
+        if self.spill.is_due(self.blocks):
+            self._take_held(following, size)
+            self.spill.write(self.blocks)
+        self._check(size)
+
+    def _take_held(self, following: Frontier, size: int) -> None:
+        for batch in self.spill.taken(self.blocks, partial(self._check, size)):
+            self._take_new(batch, following)
+            self._check(size)
+
+    def _take_new(self, batch: Batch, following: Frontier) -> None:
+        """What the steps of a block violate comes before what its new states do, and after earlier blocks."""
+        self._violate_by_steps()
         self._admit(batch, following)
+
+    def _check(self, size: int) -> None:
         self._check_limits()
         self._report(size)
 
@@ -288,7 +324,8 @@ class Search:
             calls=self.tables.calls,
             seconds=self.elapsed(),
             peak_memory=max(self.peak, resident_bytes()),
-            visited_bytes=self.visited.bytes,
+            visited_bytes=self.blocks.visited.bytes,
+            spilled_bytes=self.spill.bytes,
             collision_probability=self._collisions(),
             limit=limit,
         )
@@ -336,7 +373,8 @@ def explore(
     :mod:`kraftcheck.engine.expand`), unless every step of every state is needed, which is the case with
     ``keep_going``, ``on_candidates`` or symmetry. ``on_candidates``, ``on_states``, ``tables`` and
     ``representatives`` are for parts of the engine that collect the graph; the last one needs a single
-    thread, as it adds to the tables. ``run``: does the search, and returns the limit that ended it;
+    thread, as it adds to the tables. In other searches the visited set goes to disk beyond its share of the
+    memory (:mod:`kraftcheck.engine.spill`). ``run``: does the search, and returns the limit that ended it;
     ``keep_fingerprints``: for one that needs those of all levels. Counts, levels, violations and paths do not
     depend on ``threads``.
 
@@ -345,27 +383,32 @@ def explore(
     full, and MemoryError.
     """
     tables = tables if tables is not None else Tables(system)
-    visited = Visited()
-    whole = keep_going or on_candidates is not None or representatives is not None
-    whole = whole or not tables.symmetry.trivial
-    blocks = Blocks(
-        tables, visited, max(1, threads), filtered=on_candidates is None, reduced=partial_order and not whole
-    )
+    graph = on_candidates is not None or representatives is not None
+    whole = keep_going or graph or not tables.symmetry.trivial
     folder = None if checkpoint is None else checkpoint.folder
     keep_fingerprints = keep_fingerprints or checkpoint is not None
-    try:
-        with explaining_a_full_disk(folder), Links(folder, fingerprints=keep_fingerprints) as links:
-            search = Search(
-                system, tables, visited, blocks, links, limits, keep_going,
-                progress, on_candidates, on_states, checkpoint, representatives,
-            )  # fmt: skip
-            with without_collector():
-                limit = run(search)
-            if checkpoint is not None and limit is None:
-                checkpoint.remove()
-            result = search.result(limit)
-            if limit == INTERRUPTED:
-                raise Interrupted(result)
-            return result
-    finally:
-        blocks.close()
+    most = limits.max_memory
+    in_memory = IN_MEMORY if most is None else max(0, most - BASE) // 8
+    with (
+        explaining_a_full_disk(folder),
+        Links(folder, fingerprints=keep_fingerprints) as links,
+        closing(Spill(links.folder, in_memory, most, possible=not graph)) as spill,
+        closing(
+            Blocks(
+                tables, Visited(), max(1, threads), filtered=on_candidates is None,
+                reduced=partial_order and not whole,
+            )
+        ) as blocks,
+    ):  # fmt: skip
+        search = Search(
+            system, tables, blocks, links, spill, in_memory, limits, keep_going, progress,
+            on_candidates, on_states, checkpoint, representatives,
+        )  # fmt: skip
+        with without_collector():
+            limit = run(search)
+        if checkpoint is not None and limit is None:
+            checkpoint.remove()
+        result = search.result(limit)
+        if limit == INTERRUPTED:
+            raise Interrupted(result)
+        return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +15,87 @@ from kraftcheck.engine.block import BLOCK
 #: Bytes of rows and fingerprints that a level keeps in memory, unless a limit on memory leaves less.
 IN_MEMORY = 1 << 30
 
-Piece = tuple[NDArray[np.int32], NDArray[np.uint64]]
+Piece = tuple[NDArray[Any], ...]
 
 
-class Frontier:
-    """The states of one level as pieces of rows and fingerprints.
+class Pieces:
+    """Pieces of several arrays each, in order.
 
-    ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant), ``bytes`` the
-    size in memory. Pieces beyond ``in_memory`` bytes go to a temporary file in ``folder``.
+    Those beyond ``in_memory`` bytes go to a temporary file in ``folder``; ``bytes``: of those in memory.
     """
 
     def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
         self._folder = folder
         self._in_memory = in_memory
         self._pieces: list[Piece | int] = []
+        self._arrays = 0
         self._file: IO[bytes] | None = None
+        self.bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def push(self, *arrays: NDArray[Any]) -> None:
+        """Append a piece."""
+        self._arrays = len(arrays)
+        size = sum(each.nbytes for each in arrays)
+        if self.bytes + size > self._in_memory:
+            self._pieces.append(self._write(arrays))
+        else:
+            self._pieces.append(arrays)
+            self.bytes += size
+
+    def _write(self, arrays: Piece) -> int:
+        """Write a piece; its offset in the file."""
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="kraftcheck-", dir=self._folder)  # noqa: SIM115
+        begin = self._file.tell()
+        for each in arrays:
+            np.save(self._file, each, allow_pickle=False)
+        return begin
+
+    def _read(self, begin: int) -> Piece:
+        assert self._file is not None
+        end = self._file.tell()
+        self._file.seek(begin)
+        piece = tuple(np.load(self._file, allow_pickle=False) for _ in range(self._arrays))
+        self._file.seek(end)
+        return piece
+
+    def pieces(self) -> Iterator[Piece]:
+        """All pieces in order."""
+        for piece in self._pieces:
+            yield self._read(piece) if isinstance(piece, int) else piece
+
+    def taken(self) -> Iterator[Piece]:
+        """All pieces in order; each is released after use."""
+        self._pieces.reverse()
+        while self._pieces:
+            piece = self._pieces.pop()
+            if isinstance(piece, int):
+                yield self._read(piece)
+            else:
+                self.bytes -= sum(each.nbytes for each in piece)
+                yield piece
+        self.close()
+
+    def close(self) -> None:
+        """Release the pieces on disk."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class Frontier(Pieces):
+    """The states of one level as pieces of rows and fingerprints.
+
+    ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant).
+    """
+
+    def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
+        super().__init__(folder, in_memory)
         self.size = 0
         self.alive = 0
-        self.bytes = 0
 
     def append(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> None:
         """Append states; small pieces are joined, so that late levels do not consist of tiny pieces."""
@@ -45,56 +108,12 @@ class Frontier:
             self._pieces.pop()
             self.bytes -= last[0].nbytes + last[1].nbytes
             rows, fps = np.concatenate([last[0], rows]), np.concatenate([last[1], fps])
-        if self.bytes + rows.nbytes + fps.nbytes > self._in_memory:
-            self._pieces.append(self._write(rows, fps))
-        else:
-            self._pieces.append((rows, fps))
-            self.bytes += rows.nbytes + fps.nbytes
+        self.push(rows, fps)
 
-    def _write(self, rows: NDArray[np.int32], fps: NDArray[np.uint64]) -> int:
-        """Write a piece; its offset in the file."""
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="kraftcheck-", dir=self._folder)  # noqa: SIM115
-        begin = self._file.tell()
-        np.save(self._file, rows, allow_pickle=False)
-        np.save(self._file, fps, allow_pickle=False)
-        return begin
-
-    def _read(self, begin: int) -> Piece:
-        assert self._file is not None
-        end = self._file.tell()
-        self._file.seek(begin)
-        piece = np.load(self._file, allow_pickle=False), np.load(self._file, allow_pickle=False)
-        self._file.seek(end)
-        return piece
-
-    def pieces(self) -> Iterator[Piece]:
-        """All pieces in order."""
-        for piece in self._pieces:
-            yield self._read(piece) if isinstance(piece, int) else piece
-
-    def blocks(self, *, keep: bool) -> Iterator[Piece]:
+    def blocks(self, *, keep: bool) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint64]]]:
         """At most ``BLOCK`` states at a time. States already returned are released, unless all are to be
         kept.
         """
-        for rows, fps in self.pieces() if keep else self._taken():
+        for rows, fps in self.pieces() if keep else self.taken():
             for begin in range(0, len(rows), BLOCK):
                 yield rows[begin : begin + BLOCK], fps[begin : begin + BLOCK]
-
-    def _taken(self) -> Iterator[Piece]:
-        """All pieces in order; each is released after use."""
-        self._pieces.reverse()
-        while self._pieces:
-            piece = self._pieces.pop()
-            if isinstance(piece, int):
-                yield self._read(piece)
-            else:
-                self.bytes -= piece[0].nbytes + piece[1].nbytes
-                yield piece
-        self.close()
-
-    def close(self) -> None:
-        """Release the pieces on disk."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from kraftcheck.engine.block import BLOCK
 from kraftcheck.engine.checkpoint import FORMAT, Checkpoint, Explored, Saved
@@ -83,29 +84,37 @@ def restore(search: Search, checkpoint: Checkpoint, saved: Saved) -> Frontier:
     keys = checkpoint.read_keys(saved)
     ask_again(search, keys, saved, partial(checkpoint.damaged, checkpoint.folder / "keys"))
     search.links.take_up(list(zip(saved.links, saved.fingerprints, strict=True)))
-    last = np.empty(0, FINGERPRINT)
     for level, size in enumerate(saved.levels):
-        checkpoint.read(search.links.links_of(level), 2 * size, np.uint32, saved.links[level])
-        path = search.links.fingerprints_of(level)
-        last = checkpoint.read(path, size, FINGERPRINT, saved.fingerprints[level])
-        for begin in range(0, size, BLOCK):
-            if not search.visited.add_all(last[begin : begin + BLOCK]).all():
+        links = search.links.links_of(level)
+        for _ in checkpoint.read(links, 2 * size, np.uint32, saved.links[level], BLOCK):
+            pass
+        for part in _fingerprints(search, checkpoint, saved, level):
+            if not search.blocks.visited.add_all(part).all():
+                path = search.links.fingerprints_of(level)
                 raise checkpoint.damaged(path, "holds a state that was found before")
-    rows = checkpoint.read_rows(saved)
+            if search.spill.is_due(search.blocks):
+                search.spill.write(search.blocks)
     frontier = search.new_frontier()
-    for begin in range(0, len(rows), BLOCK):
-        part = rows[begin : begin + BLOCK]
+    last = len(saved.levels) - 1
+    parts = _fingerprints(search, checkpoint, saved, last)
+    for rows, part in zip(checkpoint.read_rows(saved, BLOCK), parts, strict=True):
         try:
-            fps = search.tables.fingerprints(part)
+            fps = search.tables.fingerprints(rows)
         except IndexError:
             fps = np.empty((1, 2), np.uint64)
-        if not np.array_equal(orbits(fps), last[begin : begin + BLOCK]):
-            raise checkpoint.damaged(
-                checkpoint.rows_of(len(saved.levels) - 1), "holds states of another search"
-            )
-        frontier.append(part, fps)
+        if not np.array_equal(orbits(fps), part):
+            raise checkpoint.damaged(checkpoint.rows_of(last), "is not what was written")
+        frontier.append(rows, fps)
     go_on(search, saved)
     return frontier
+
+
+def _fingerprints(
+    search: Search, checkpoint: Checkpoint, saved: Saved, level: int
+) -> Iterator[NDArray[np.void]]:
+    """Those of ``level``, a block at a time."""
+    path = search.links.fingerprints_of(level)
+    return checkpoint.read(path, saved.levels[level], FINGERPRINT, saved.fingerprints[level], BLOCK)
 
 
 def ask_again(

@@ -377,6 +377,7 @@ class Exploration:
     state constraint or the network's capacity, by reason (``"capacity"``, ``"within"``); ``missing_goals``:
     goals not reached; ``calls``: calls of ``System.deliver`` and ``System.actions``;
     ``collision_probability``: upper estimate of the chance that any two distinct states share a fingerprint;
+    ``visited_bytes``, ``spilled_bytes``: of the visited set in memory at the end, and of its parts on disk;
     ``walks``: random walks that were taken to their end, in a simulation.
     """
 
@@ -396,6 +397,7 @@ class Exploration:
     skipped: int = 0
     peak_memory: int = 0
     visited_bytes: int = 0
+    spilled_bytes: int = 0
     collision_probability: float = 0.0
     limit: str | None = None
     walks: int = 0

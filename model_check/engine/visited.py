@@ -149,6 +149,50 @@ def _place_with(rest: Any, low: Any) -> Any:
 
 
 @inlined
+def used(table: Any, line: Any, firsts: Any) -> Any:
+    """How many slots of a line are used. Notes in ``firsts``, uint64[MARGIN], what :func:`held` needs of
+    this line and of those before it.
+    """
+    firsts[line % np.uint64(MARGIN)] = _first_place(line, np.uint64(table.shape[0] - MARGIN))
+    return _slots(table) if _is_full(table, line) else _free(table, line)
+
+
+@inlined
+def held(table: Any, line: Any, slot: Any, firsts: Any) -> Any:
+    """(low bits, place) of the fingerprint in a used slot."""
+    low = table[line, slot] & _LOW
+    if table.shape[0] < ENOUGH:
+        return low, _place_with(_rest(table, line, slot), low)
+    home = line - (table[line, slot] >> _KEPT)
+    return low, _place_from(firsts[home % np.uint64(MARGIN)], low)
+
+
+@inlined
+def parts_of(fp: Any, tag: Any) -> Any:
+    """(low bits, place) of a fingerprint."""
+    return max(fp & _LOW, np.uint64(1)), _place(fp, tag)
+
+
+@inlined
+def whole(low: Any, place: Any) -> Any:
+    """(sum, tag without the bits of the shard) of a fingerprint."""
+    return low | (place << _PLACE), place >> np.uint64(22)
+
+
+@inlined
+def contains(table: Any, low: Any, place: Any) -> Any:
+    """Whether a fingerprint is in its shard."""
+    line, rest = _home(table, place), place >> _SHARED
+    for away in range(np.uint64(MARGIN)):
+        if _has(table, line, low | (away << _KEPT), rest):
+            return True
+        if not _is_full(table, line):
+            return False
+        line += np.uint64(1)
+    return False
+
+
+@inlined
 def _push(table: Any, line: Any, low: Any, rest: Any, homeless: Any) -> Any:
     """Enter a fingerprint whose home is ``line``, and which is not there.
 
@@ -258,13 +302,13 @@ def insert(
 
 
 @inlined
-def _move(table: Any, used: Any, low: Any, place: Any) -> Any:
+def _move(table: Any, filled: Any, low: Any, place: Any) -> Any:
     """Enter a fingerprint that is not there; whether there was room near its home."""
     line = _home(table, place)
     for away in range(np.uint64(MARGIN)):
-        if used[line] < _slots(table):
-            _put(table, line, np.int64(used[line]), low | (away << _KEPT), place >> _SHARED)
-            used[line] += 1
+        if filled[line] < _slots(table):
+            _put(table, line, np.int64(filled[line]), low | (away << _KEPT), place >> _SHARED)
+            filled[line] += 1
             return True
         line += np.uint64(1)
     return False
@@ -276,27 +320,19 @@ def _rehash(
     table: NDArray[np.uint64],
     homeless: NDArray[np.uint64],
     firsts: NDArray[np.uint64],
-    used: NDArray[np.uint8],
+    filled: NDArray[np.uint8],
 ) -> bool:
     """Enter all that is in ``old``, and what is ``homeless``, into ``table``; whether there was room for it.
 
-    ``firsts``: scratch, uint64[MARGIN]; ``used``: zeros, the slots that each line of ``table`` has in use.
+    ``firsts``: scratch, uint64[MARGIN]; ``filled``: zeros, how many slots of each line of
+    ``table`` are used.
     """
-    if homeless[0] and not _move(table, used, homeless[0], homeless[1]):
+    if homeless[0] and not _move(table, filled, homeless[0], homeless[1]):
         return False
-    lines = np.uint64(old.shape[0] - MARGIN)
     for line in range(np.uint64(old.shape[0])):
-        firsts[line % np.uint64(MARGIN)] = _first_place(line, lines)
-        for slot in range(_slots(old)):
-            held = old[line, slot]
-            if held == 0:
-                break
-            low = held & _LOW
-            if old.shape[0] < ENOUGH:
-                place = _place_with(_rest(old, line, slot), low)
-            else:
-                place = _place_from(firsts[(line - (held >> _KEPT)) % np.uint64(MARGIN)], low)
-            if not _move(table, used, low, place):
+        for slot in range(used(old, line, firsts)):
+            low, place = held(old, line, slot, firsts)
+            if not _move(table, filled, low, place):
                 return False
     return True
 
@@ -356,6 +392,15 @@ class Visited:
         return int(self._counts.sum())
 
     @property
+    def shards(self) -> tuple[NDArray[np.uint64], ...]:
+        """The lines of each shard."""
+        return self._shards
+
+    def count(self, shard: int) -> int:
+        """The number of fingerprints in a shard."""
+        return int(self._counts[shard])
+
+    @property
     def bytes(self) -> int:
         """Bytes held by the shards."""
         return sum(shard.nbytes for shard in self._shards)
@@ -393,8 +438,8 @@ class Visited:
             growth = GROWTH_OF_SMALL if lines < SMALL else GROWTH if lines < LARGE else GROWTH_OF_LARGE
             lines = int(growth * lines)
             larger = _anonymous(lines + MARGIN)
-            firsts, used = np.empty(MARGIN, np.uint64), np.zeros(len(larger), np.uint8)
-            if _rehash(self._shards[shard], larger, homeless, firsts, used):
+            firsts, filled = np.empty(MARGIN, np.uint64), np.zeros(len(larger), np.uint8)
+            if _rehash(self._shards[shard], larger, homeless, firsts, filled):
                 break
         with self._growing:
             self._shards = (*self._shards[:shard], larger, *self._shards[shard + 1 :])

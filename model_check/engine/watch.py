@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,19 @@ PROGRESS_SECONDS = 1.0
 INTERRUPTED = "interrupted"
 #: The limit in the result where no step may exceed the network's capacity.
 CAPACITY = "capacity"
+
+_PLENTY = 1 << 62
+#: By the name of its controllers, where a control group is (versions 2 and 1), and its files: the limit, what
+#: is used, and in ``memory.stat`` what of that are idle pages of files.
+_GROUPS = {
+    "": (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    "memory": (
+        Path("/sys/fs/cgroup/memory"),
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,46 @@ def resident_bytes() -> int:
     except OSError:
         return 0
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def available_bytes(most: int | None = None) -> tuple[int, int]:
+    """(memory that this process may have, what is left of it): of the machine, of its control groups, and of
+    ``most`` bytes for this process alone. Of what cannot be found out there is plenty.
+    """
+    found = [(_PLENTY, _PLENTY), *_of_machine(), *_of_groups()]
+    if most is not None:
+        found.append((most, most - resident_bytes()))
+    whole, left = zip(*found, strict=True)
+    return min(whole), min(left)
+
+
+def _of_machine() -> Iterator[tuple[int, int]]:
+    with suppress(OSError, KeyError):
+        amounts = _amounts(Path("/proc/meminfo").read_text().replace(":", ""))
+        yield 1024 * amounts["MemTotal"], 1024 * amounts["MemAvailable"]
+
+
+def _of_groups() -> Iterator[tuple[int, int]]:
+    """Of each group that the process is in. Pages of files that were not used lately are free."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers not in _GROUPS:
+            continue
+        root, most, used, idle = _GROUPS[controllers]
+        for folder in (Path(path), *Path(path).parents):
+            group = root / folder.relative_to("/")
+            with suppress(OSError, ValueError, KeyError):
+                whole, taken = (int((group / name).read_text()) for name in (most, used))
+                yield whole, whole - taken + _amounts((group / "memory.stat").read_text())[idle]
+
+
+def _amounts(text: str) -> dict[str, int]:
+    """Of lines that begin with a name and a number."""
+    return {words[0]: int(words[1]) for words in map(str.split, text.splitlines()) if len(words) > 1}
 
 
 class IncompleteGraphError(Exception):

@@ -21,7 +21,7 @@ def asked_once(system: System) -> System:
 
 def facts(found: Exploration) -> Exploration:
     """``found`` without the quantities that differ from run to run."""
-    return replace(found, seconds=0.0, peak_memory=0, visited_bytes=0)
+    return replace(found, seconds=0.0, peak_memory=0, visited_bytes=0, spilled_bytes=0)
 
 
 def confirms(system: System, violation: Violation) -> bool:

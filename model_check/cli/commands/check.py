@@ -96,7 +96,10 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     """How far to search, and how."""
     parser.add_argument("--max-states", type=positive, metavar="N", help="stop after N distinct states")
     parser.add_argument(
-        "--max-memory", type=byte_count, metavar="SIZE", help="stop when more memory is used, e.g. 8G"
+        "--max-memory",
+        type=byte_count,
+        metavar="SIZE",
+        help="memory to use, e.g. 8G: states beyond it go to disk (TMPDIR); stop when the rest needs more",
     )
     parser.add_argument(
         "--max-seconds", type=positive, metavar="S", help="stop each scenario after S seconds"

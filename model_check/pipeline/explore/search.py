@@ -168,7 +168,7 @@ class Distributed:
         store.write_links(create(links_table(links, level)), level)
         store.append_visited(create(fingerprints_table(found_here(links, level + 1), level, store.parts)))
         store.write_level(create(level_here(links, frontier, level, store.parts)), level)
-        search.visited = search.blocks.visited = Visited()
+        search.blocks.visited = Visited()
         links.elsewhere = self._link_of
         for path in links.written():
             path.unlink()

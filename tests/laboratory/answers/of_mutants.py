@@ -69,5 +69,5 @@ def _result(scenario: Scenario, answers: Answers | None) -> object:
 
 def timeless(result: CheckResult) -> tuple[object, ...]:
     """All of a result but its costs."""
-    found = replace(result.exploration, seconds=0.0, calls=0, peak_memory=0, visited_bytes=0)
+    found = replace(result.exploration, seconds=0.0, calls=0, peak_memory=0, visited_bytes=0, spilled_bytes=0)
     return found, result.differences, result.liveness, result.covered
