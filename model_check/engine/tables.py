@@ -72,6 +72,7 @@ class Tables:
     in the order in which they were resolved, which alone decides the numbers of all interned values;
     ``judged`` the keys of ``verdicts`` in theirs. ``footprints``: notes which code of the system runs, and
     ``ran`` is then the number of what ran for each of ``resolved``, ``ran_besides`` those of all else.
+    ``interrupted``: an answer may be there in part only.
     """
 
     def __init__(self, system: System, footprints: Footprints | None = None) -> None:
@@ -84,6 +85,7 @@ class Tables:
         self.footprints = footprints
         self.ran: list[int] = []
         self.ran_besides: set[int] = set()
+        self.interrupted = False
         self.memo = NativeMap()
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []

@@ -6,12 +6,12 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from kraftcheck.checking import answers
-from kraftcheck.checking.answers import Answers
+from kraftcheck.checking.answers import Answers, tables_of, using
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.ledger import RECORDED, Sources
 from kraftcheck.checking.mutation import catalogue, patch
@@ -46,10 +46,10 @@ def checked(
     sources: Sources = SOURCES,
     explorer: Callable[..., Exploration] = explore,
     limits: Limits = UNLIMITED,
+    **more: Any,
 ) -> CheckResult:
-    with recording(RECORDED) as ran:
-        kept = Answers(sources, ran, folder)
-        return check(scenario, limits=limits, answers=kept, explorer=explorer)
+    with recording(RECORDED) as ran, using(Answers(sources, ran, folder)):
+        return check(scenario, limits=limits, explorer=explorer, **more)
 
 
 def no_search(*_: object, **__: object) -> Exploration:
@@ -82,10 +82,10 @@ def test_all_can_be_searched_again(tmp_path: Path) -> None:
     scenario = find(SMALL)
     first = checked(scenario, tmp_path)
     with recording(RECORDED) as ran, pytest.raises(AssertionError, match="nothing should be explored"):
-        kept = Answers(SOURCES, ran, tmp_path, always_search=True)
-        check(scenario, answers=kept, explorer=no_search)
-    with recording(RECORDED) as ran:
-        again = check(scenario, answers=Answers(SOURCES, ran, tmp_path, always_search=True))
+        with using(Answers(SOURCES, ran, tmp_path, always_search=True)):
+            check(scenario, explorer=no_search)
+    with recording(RECORDED) as ran, using(Answers(SOURCES, ran, tmp_path, always_search=True)):
+        again = check(scenario)
     assert again.exploration.calls == 0 and timeless(again) == timeless(first)
 
 
@@ -153,7 +153,7 @@ def test_a_state_that_the_code_refuses_now_is_left_out(
 def test_nothing_is_kept_of_a_system_that_cannot_be_told_from_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: object) -> str:
+    def refuse(*_: object) -> str:
         raise NoContentsError("function")
 
     monkeypatch.setattr(answers, "digest_of", refuse)

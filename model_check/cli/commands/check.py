@@ -20,11 +20,11 @@ from typing import Any
 from rich.text import Text
 
 from kraftcheck.checking import ci, findings, ledger
-from kraftcheck.checking.answers import Answers, of_this_user
+from kraftcheck.checking.answers import of_this_user, using
 from kraftcheck.checking.coverage import pages
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.coverage.report import together
-from kraftcheck.checking.ledger import Kept, Ledger
+from kraftcheck.checking.ledger import Kept, Ledger, Sources
 from kraftcheck.checking.results import (
     Outcome,
     as_data,
@@ -191,6 +191,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.symmetry is not None:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
     known = ledger.of_this_user() if _only_verdicts(arguments) else None
+    sources = known.sources if known is not None else Sources.installed()
+    uses_answers = not arguments.coverage and arguments.checkpoint is None
     kept = {} if known is None or arguments.all else _kept(scenarios, known)
     by_default = known is not None and arguments.tag is None and not arguments.all
     large = _large(scenarios, kept) if by_default else []
@@ -198,7 +200,7 @@ def run(arguments: argparse.Namespace) -> int:
     explored: list[Explored] = []
     interrupted, begin = False, time.monotonic()
     try:
-        for scenario, found in _explored(chosen, arguments, known.sources.rest if known else None):
+        for scenario, found in _explored(chosen, arguments, sources.rest if uses_answers else None):
             explored.append(found)
             if known is not None and found.outcome.as_expected:
                 known.keep(scenario, found.outcome.states, found.ran)
@@ -217,6 +219,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"kraftcheck: interrupted.{kept_so_far}", file=sys.stderr)
     if known is not None:
         known.write()
+    elif uses_answers:
+        for place, flags in {part for each in explored for part in each.ran}:
+            sources.seen(place, flags)
+        sources.keep_digests()
     outcomes = [each.outcome for each in explored]
     if not arguments.json:
         if outcomes or not kept:
@@ -239,7 +245,7 @@ class Explored:
     """The result of one scenario, which another process may have explored.
 
     ``data`` and the text ``for_ci`` are its output; ``ran``: the functions of the reference that ran, each
-    with the flags of its blocks, where the ledger or ``--coverage-html`` wants them; ``kept``: whether a
+    with the flags of its blocks, with ``--coverage-html`` or where answers are kept; ``kept``: whether a
     checkpoint has a part of the search.
     ``result``: the whole, only from this process and only where ``--coverage`` needs it.
     """
@@ -260,7 +266,7 @@ def _explored(
     scenarios: Sequence[Scenario], arguments: argparse.Namespace, rest: str | None
 ) -> Iterator[tuple[Scenario, Explored]]:
     """``scenarios`` with their results, in their order; after Ctrl-C those that are complete. ``rest``: the
-    digest of :attr:`Sources.rest`, where only verdicts are asked for.
+    digest of :attr:`Sources.rest`, where kept answers are used.
 
     A few are explored one after another on all threads. Many are explored side by side, each in a process
     with its share of the threads, the large ones first: their parts in Python then run on all cores too.
@@ -303,10 +309,10 @@ def _explore(
     answers = None
     with recording(ledger.RECORDED) if wanted else nullcontext() as ran:
         if rest is not None and ran is not None:
-            answers = of_this_user(rest, ran, always_search=arguments.all)
-        result, more, interrupted = _check(
-            scenario, arguments, threads, answers, quiet=quiet or arguments.json
-        )
+            found_may_serve = _only_verdicts(arguments) and not arguments.all
+            answers = of_this_user(rest, ran, always_search=not found_may_serve)
+        with using(answers):
+            result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
     if arguments.traces is not None:
         files.write(result.traces(), arguments.traces, findings.faults)
     traces = result.traces() if arguments.github and not result.as_expected else []
@@ -410,12 +416,7 @@ def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
 
 
 def _check(
-    scenario: Scenario,
-    arguments: argparse.Namespace,
-    threads: int,
-    answers: Answers | None,
-    *,
-    quiet: bool,
+    scenario: Scenario, arguments: argparse.Namespace, threads: int, *, quiet: bool
 ) -> tuple[CheckResult, dict[str, Any], bool]:
     """The result, the requested details of violations, and whether Ctrl-C ended the work."""
     limits = Limits(
@@ -436,7 +437,6 @@ def _check(
                 coverage=arguments.coverage,
                 progress=lambda progress: tell(f"{scenario.name}: {progress_line(progress)}"),
                 checkpoint=checkpoint,
-                answers=answers,
             )
         if result.limit == INTERRUPTED:
             return result, {}, True

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from kraftcheck.checking.answers import kept_answers
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import IncompleteGraphError
 from kraftcheck.graphs import page
@@ -86,6 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@kept_answers()
 def run(arguments: argparse.Namespace) -> int:
     """Write the graph or the answer. Exit status: 0 written, 1 there is no such path, 3 too big."""
     require_file_can_be_written(arguments.output, "-o")

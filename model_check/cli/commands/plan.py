@@ -78,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Look for a plan and print it; 1: there is none. Raises InputError."""
+    from kraftcheck.checking.answers import kept_answers
     from kraftcheck.evidence.planning import report
     from kraftcheck.evidence.planning.judging import Judge
     from kraftcheck.evidence.planning.search import plan
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     start, preset = _situation(arguments), replica_preset(arguments.protocol)
     require_folder_can_be_written(arguments.output, "--output")
     judge = Judge(preset, faults, arguments.threads)
-    with status(quiet=arguments.json) as tell:
+    with status(quiet=arguments.json) as tell, kept_answers():
         found = plan(start, goal, judge, tell)
     saved = _save(found, arguments.output)
     if arguments.json:

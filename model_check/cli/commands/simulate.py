@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from kraftcheck.checking import findings
+from kraftcheck.checking.answers import kept_answers, tables_of
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration, Limits
@@ -63,12 +64,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(parser, "-v", "--verbose", says="show an expected counterexample as well")
 
 
+@kept_answers()
 def run(arguments: argparse.Namespace) -> int:
     """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
     require_folder_can_be_written(arguments.traces, "--traces")
     chosen = under(scenario.find(arguments.scenario), arguments.protocol)
     system = kind_of(chosen).build(chosen, arguments.scenario)
-    with status(quiet=arguments.json) as tell:
+    with status(quiet=arguments.json) as tell, tables_of(system) as tables:
         found = simulate(
             system,
             arguments.seed,
@@ -78,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
             keep_going=arguments.keep_going or len(chosen.expect.violates) > 1,
             limits=Limits(max_memory=arguments.max_memory, max_seconds=arguments.max_seconds),
             progress=lambda progress: tell(f"{chosen.name}: {progress}"),
+            tables=tables,
         )
     walked = {each.property: each.depth for each in found.violations}
     if arguments.shrink:

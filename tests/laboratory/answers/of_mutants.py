@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kraftcheck.checking.answers import Answers
+from kraftcheck.checking.answers import Answers, using
 from kraftcheck.checking.coverage.executed import Place, Recording, is_of
 from kraftcheck.checking.ledger import RECORDED, Sources
 from kraftcheck.checking.run import CheckResult, check
@@ -25,7 +25,7 @@ _ENOUGH = Limits(max_states=3_000)
 class _Taken(Answers):
     """Answers that are only taken: what runs is not noted here."""
 
-    def keep(self, tables: Tables, found: object = None) -> None:
+    def keep(self, tables: Tables, what: str = "", found: object = None) -> None:
         pass
 
 
@@ -62,7 +62,8 @@ def as_kept(scenario: Scenario) -> Scenario:
 
 def _result(scenario: Scenario, answers: Answers | None) -> object:
     try:
-        return timeless(check(scenario, limits=_ENOUGH, answers=answers))
+        with using(answers):
+            return timeless(check(scenario, limits=_ENOUGH))
     except InputError as error:
         return str(error)
 
