@@ -259,7 +259,7 @@ def kept_answers() -> Iterator[None]:
 
 
 def of_this_user(rest: str | None, noting: Recording, *, always_search: bool) -> Answers:
-    """The answers that this installation keeps, in the user's cache; ``rest``: as of :meth:`Sources.installed`."""
+    """The answers that this installation keeps; ``rest``: as of :meth:`Sources.installed`."""
     return Answers(_installed(rest), noting, of_installation("answers"), always_search=always_search)
 
 
