@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from kraftcheck.checking.answers import Answers, tables_of, using
 from kraftcheck.checking.coverage.executed import recording
 from kraftcheck.checking.ledger import RECORDED
 from kraftcheck.checking.run import check
+from kraftcheck.cli.main import main
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.steps import initial_states
 from kraftcheck.engine.system import Limits, System
@@ -21,6 +23,7 @@ from kraftcheck.engine.tables import Tables
 from kraftcheck.graphs.states import States, collect_states
 from kraftcheck.support.errors import InputError
 from kraftcheck.systems.kinds import kind_of
+from kraftcheck.systems.kraft.system import KRaftSystem
 from kraftcheck.systems.scenario import Scenario, find
 from tests.checking.test_answers import SMALL, SOURCES, checked, no_search
 from tests.laboratory.answers.of_mutants import timeless, walked, with_more
@@ -244,3 +247,30 @@ def test_a_larger_file_that_was_written_meanwhile_stays(tmp_path: Path) -> None:
             larger = file.read_bytes()
             explore(tables.system, tables=tables, limits=Limits(5))
         assert file.read_bytes() == larger
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(["check", SMALL, *option] for option in (["--keep-going"], ["--no-partial-order"], ["-v"])),
+        ["check", SMALL, "--max-states", "100"],
+        ["simulate", SMALL, "--walks", "20"],
+        ["graph", SMALL],
+        ["plan", "voters=1,2,3 lost=2,3", "--goal", "voters=1"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_asks_again(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise AssertionError("was answered before")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ended, said = main(command), capsys.readouterr().out
+    for name in ("deliver", "actions"):
+        monkeypatch.setattr(KRaftSystem, name, refuse)
+    assert main(command) == ended
+    first, second = (re.sub(r"[0-9.]+ s\b", "", each) for each in (said, capsys.readouterr().out))
+    assert first == second
