@@ -220,7 +220,9 @@ class _InUse:
 
 @contextmanager
 def using(answers: Answers | None) -> Iterator[None]:
-    """What is explored in this context, on whichever thread, uses and keeps these ``answers``."""
+    """What is explored in this context, one thing after another, uses and keeps these ``answers``: what runs
+    on several threads at once cannot be told apart.
+    """
     before, _InUse.answers = _InUse.answers, answers
     try:
         yield

@@ -42,7 +42,7 @@ from kraftcheck.engine.prepared import prepare
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.support import streams
-from kraftcheck.support.arguments import any_seconds, byte_count, flag, positive, thread_count
+from kraftcheck.support.arguments import KEEPS_ANSWERS, any_seconds, byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -73,6 +73,7 @@ _OF_THE_RUN = {"command", "all", "tag", "threads", "checkpoint_every", "partial_
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    parser.epilog = KEEPS_ANSWERS
     parser.add_argument(
         "scenarios",
         nargs="*",

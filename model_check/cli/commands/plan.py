@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kraftcheck.support.arguments import add_json, thread_count
+from kraftcheck.support.arguments import KEEPS_ANSWERS, add_json, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written, write_atomically
@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.epilog = (
         "Exit status: 0 a plan was found, 1 there is none, 2 bad input, 3 a limit was reached: a step of the "
-        "plan was not explored whole, or there may be a plan."
+        f"plan was not explored whole, or there may be a plan. {KEEPS_ANSWERS}"
     )
 
 

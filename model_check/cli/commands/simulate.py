@@ -14,7 +14,15 @@ from kraftcheck.engine.system import Exploration, Limits
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
-from kraftcheck.support.arguments import add_json, byte_count, flag, positive, thread_count, whole_number
+from kraftcheck.support.arguments import (
+    KEEPS_ANSWERS,
+    add_json,
+    byte_count,
+    flag,
+    positive,
+    thread_count,
+    whole_number,
+)
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.outputs import print_output
@@ -34,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Each walk draws how readily replicas act, messages are lost and budgets are spent. The same seed "
         "takes the same walks, whatever the number of threads. Random walks can show that a property is "
         "violated, never that it holds: without a violation the exit status is 3. Steps that a "
-        "counterexample does not need are removed; it may still not be a shortest one."
+        f"counterexample does not need are removed; it may still not be a shortest one. {KEEPS_ANSWERS}"
     )
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     add_protocol(parser)
