@@ -220,10 +220,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"kraftcheck: interrupted.{kept_so_far}", file=sys.stderr)
     if known is not None:
         known.write()
-    elif uses_answers:
-        for place, flags in {part for each in explored for part in each.ran}:
-            sources.seen(place, flags)
-        sources.keep_digests()
     outcomes = [each.outcome for each in explored]
     if not arguments.json:
         if outcomes or not kept:
@@ -246,7 +242,7 @@ class Explored:
     """The result of one scenario, which another process may have explored.
 
     ``data`` and the text ``for_ci`` are its output; ``ran``: the functions of the reference that ran, each
-    with the flags of its blocks, with ``--coverage-html`` or where answers are kept; ``kept``: whether a
+    with the flags of its blocks, where the ledger or ``--coverage-html`` wants them; ``kept``: whether a
     checkpoint has a part of the search.
     ``result``: the whole, only from this process and only where ``--coverage`` needs it.
     """
@@ -308,12 +304,15 @@ def _explore(
     """The result of one scenario. ``quiet``: its progress is not shown, as others run at the same time."""
     wanted = arguments.coverage_html is not None or rest is not None
     answers = None
+    for_ledger = _only_verdicts(arguments)
+    needs_ran = for_ledger or arguments.coverage_html is not None
     with recording(ledger.RECORDED) if wanted else nullcontext() as ran:
         if rest is not None and ran is not None:
-            found_may_serve = _only_verdicts(arguments) and not arguments.all
-            answers = of_this_user(rest, ran, always_search=not found_may_serve)
+            answers = of_this_user(rest, ran, always_search=arguments.all or not for_ledger)
         with using(answers):
             result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
+    if answers is not None and not for_ledger:
+        answers.sources.keep_digests()
     if arguments.traces is not None:
         files.write(result.traces(), arguments.traces, findings.faults)
     traces = result.traces() if arguments.github and not result.as_expected else []
@@ -329,7 +328,7 @@ def _explore(
     return Explored(
         ci.Result(scenario.name, file, outcome(result), captured.get(), diagram),
         as_data(result) | more if arguments.json else {},
-        [] if ran is None else [*ran.flags.items(), *(answers.used() if answers else ())],
+        [*ran.flags.items(), *(answers.used() if answers else ())] if ran is not None and needs_ran else [],
         interrupted,
         result.kept is not None,
         result if arguments.coverage else None,
