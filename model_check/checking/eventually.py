@@ -43,8 +43,8 @@ def judge_eventually(
     if answers is not None:
         # The order of labels follows from that of the answers, and the choice of a lasso from that of labels.
         what = f"graph-{digest_of((scenario.check.eventually, scenario.reduction))}"
-        tables = answers.tables(cast(System, system), what, whole=True)
-        known: tuple[Judged, ...] | None = answers.found(tables)
+        tables = answers.tables(cast(System, system), alone=what)
+        known: tuple[Judged, ...] | None = answers.found(tables, what)
         if known is not None:
             return known
     graph = _graph(scenario, system, represent, threads, watch, "eventually properties", tables)
@@ -54,7 +54,7 @@ def judge_eventually(
         named = replace(graph, watch=_named(watch, wanted.property))
         judged.append(judge(system, named, wanted, represent))
     if answers is not None and tables is not None:
-        answers.keep(tables, tuple(judged))
+        answers.keep(tables, what, tuple(judged))
     return tuple(judged)
 
 

@@ -26,6 +26,7 @@ import msgspec
 import kraftcheck
 from kraftcheck.checking.coverage import blocks
 from kraftcheck.checking.coverage.executed import Place, is_of
+from kraftcheck.checking.coverage.marked import keep_marked
 from kraftcheck.support.cache import user_cache
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.files import write_atomically
@@ -188,6 +189,7 @@ class Sources:
 
     def keep_digests(self) -> None:
         """Keep what is known of these sources for later runs; without a place for it they find it again."""
+        keep_marked()
         parts = {_digest(module.text): module.parts for module in self._modules.values()}
         if parts != _read_digests():
             content = msgspec.json.encode(_Digests(_made_by(), parts))

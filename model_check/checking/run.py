@@ -7,14 +7,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
-from kraftcheck.checking.answers import Answers
+from kraftcheck.checking.answers import Answers, in_use
 from kraftcheck.checking.counterexamples import simplest_of
 from kraftcheck.checking.coverage.covering import Covered, Covering
 from kraftcheck.checking.eventually import judge_eventually, too_small
 from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.simplest import Found
-from kraftcheck.engine.system import Exploration, Interrupted, Limits, SymmetryError, System, Verdict
+from kraftcheck.engine.system import (
+    UNLIMITED,
+    Exploration,
+    Interrupted,
+    Limits,
+    SymmetryError,
+    System,
+    Verdict,
+)
 from kraftcheck.engine.watch import CAPACITY, INTERRUPTED, IncompleteGraphError, Progress, Watch
 from kraftcheck.reference.config import Problem
 from kraftcheck.support.closest import did_you_mean
@@ -184,7 +192,6 @@ def check(
     checkpoint: Checkpoint | None = None,
     coverage: bool = False,
     report_interrupt: bool = False,
-    answers: Answers | None = None,
     explorer: Callable[..., Exploration] = explore,
 ) -> CheckResult:
     """Explore ``scenario`` exhaustively and compare the result with the expected one.
@@ -196,12 +203,14 @@ def check(
     properties is always collected anew). ``coverage``: note the coverage targets, including guards of the
     reference; they are noted without guards where the scenario has ``expect.covers``. ``report_interrupt``:
     on Ctrl-C return the result so far, with the limit "interrupted", instead of raising KeyboardInterrupt.
-    ``answers``: what the reference answered earlier, to be used and kept; not where anything else than the
-    usual search is asked for.
     ``explorer``: the function that explores the states, with the arguments and the results of
     :func:`~kraftcheck.engine.explorer.explore`. Raises InputError where the scenario contradicts itself or
     its replicas are not interchangeable although it requires that, and CheckpointError where the checkpoint
     cannot be used.
+
+    Kept answers that are in use (:func:`kraftcheck.checking.answers.in_use`) are used and kept, but not with
+    a ``checkpoint``, nor with guards. What an earlier search found is used only where nothing but the verdict
+    within the bounds is asked for.
     """
     watch = Watch(limits, progress)
     with watch.running():
@@ -223,14 +232,14 @@ def check(
             progress=watch.progress(""),
             checkpoint=checkpoint,
         )
-        if coverage or keep_going or not partial_order or checkpoint is not None:
-            answers = None
+        answers = None if coverage or checkpoint is not None else in_use()
+        usual = not keep_going and partial_order and limits == UNLIMITED
         if answers is not None:
-            run = partial(_answered, answers, scenario, cast(System, covering or system), run)
+            run = partial(_answered, answers, scenario, cast(System, covering or system), run, usual)
         before = watch.seconds
         exploration, covered = _explored(scenario, run, covering, report_interrupt)
         earlier = max(0.0, exploration.seconds - (watch.seconds - before))
-        judge = partial(judge_eventually, scenario, exploration, threads, watch, answers)
+        judge = partial(judge_eventually, scenario, exploration, threads, watch, answers if usual else None)
         liveness, graph_limit = _judged(judge, report_interrupt)
         taken_up, kept = (checkpoint.found, checkpoint.depth) if checkpoint is not None else (None, None)
         return CheckResult(
@@ -270,17 +279,19 @@ def _explored(
 
 
 def _answered(
-    answers: Answers, scenario: Scenario, system: System, explore: Callable[..., Exploration]
+    answers: Answers, scenario: Scenario, system: System, explore: Callable[..., Exploration], usual: bool
 ) -> Exploration:
-    """The result of ``explore`` with the answers that are known, or the known result of the same answers."""
+    """The result of ``explore`` with the answers that are known, or, where it is the ``usual`` search, the
+    known result of the same answers.
+    """
     what = "covered" if scenario.expect.covers else "search"
     what += "-within-capacity" if scenario.check.eventually else ""
-    tables = answers.tables(system, what)
-    known: Exploration | None = answers.found(tables)
+    tables = answers.tables(system)
+    known: Exploration | None = answers.found(tables, what) if usual else None
     if known is not None:
         return replace(known, calls=tables.calls, seconds=0.0)
     found = explore(tables=tables)
-    answers.keep(tables, found if found.limit is None else None)
+    answers.keep(tables, what, found if usual and found.limit is None else None)
     return found
 
 

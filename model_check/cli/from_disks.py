@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Explore from the disks, and print the answers. Exit status: 1 where a property can be violated, or no
     leader elected with all nodes; 3 where a limit left a question open. Raises InputError.
     """
+    from kraftcheck.checking.answers import kept_answers
     from kraftcheck.engine.system import Limits
     from kraftcheck.evidence.disks.disk import find_disks, read_disk
     from kraftcheck.evidence.disks.observations import observations
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         report.print_beginning(out, beginning, observations(quorum))
     for question in asked:
-        with status(quiet=arguments.json) as tell:
+        with status(quiet=arguments.json) as tell, kept_answers():
             answer = questions.answer(question, beginning, limits, arguments.threads, tell)
         answers.append(answer)
         saved = "" if arguments.output is None else f"{arguments.output / question.scenario.name}.toml"

@@ -26,8 +26,8 @@ from kraftcheck.engine.expand import expand
 from kraftcheck.engine.hashing import orbits
 from kraftcheck.engine.judge import BAD, UNKNOWN, judge
 from kraftcheck.engine.pool import Job, Pool, Stages
-from kraftcheck.engine.tables import Room, Tables
-from kraftcheck.engine.view import View
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import Room, View
 from kraftcheck.engine.visited import SHARDS, Visited, partition
 
 BLOCK = 1 << 18

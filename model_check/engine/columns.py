@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -49,3 +50,14 @@ class Columns:
         self.clock, self.expiry = Column(np.int64), Column(np.int64)
         self.projection_hash = Column(np.uint64, projections)
         self.history_projection_hash = Column(np.uint64, projections)
+
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the arrays so far."""
+        return tuple(column.count for column in vars(self).values())
+
+    def digest(self, sizes: tuple[int, ...]) -> str:
+        """A digest of the system's answers as of the time when the arrays had these ``sizes``."""
+        found = blake2b(digest_size=16)
+        for column, count in zip(vars(self).values(), sizes, strict=True):
+            found.update(column.data[:count].tobytes())
+        return found.hexdigest()

@@ -55,6 +55,11 @@ def tag(value: int) -> int:
     return (value ^ (value >> 31)) & TAG
 
 
+def with_tags(hashes: list[int]) -> list[int]:
+    """The hashes of a value under each permutation, then what they add to tags."""
+    return [*hashes, *map(tag, hashes)]
+
+
 def orbits(fps: NDArray[np.uint64]) -> NDArray[np.void]:
     """The fingerprints of orbits, from those of states under all permutations: the sums, then the tags.
 

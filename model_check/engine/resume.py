@@ -58,7 +58,7 @@ def complete(search: Search, frontier: Frontier, made_for: str) -> Complete:
         keys=len(search.tables.resolved),
         **explored(search),
     )
-    return Complete(frontier, search.tables.sizes(), saved)
+    return Complete(frontier, search.tables.columns.sizes(), saved)
 
 
 def save(search: Search, checkpoint: Checkpoint, found: Complete) -> None:
@@ -68,7 +68,7 @@ def save(search: Search, checkpoint: Checkpoint, found: Complete) -> None:
         return
     saved = replace(
         found.saved,
-        tables=search.tables.digest(found.sizes),
+        tables=search.tables.columns.digest(found.sizes),
         keys_checksum=checkpoint.append_keys(search.tables.resolved, found.saved.keys),
         rows_checksum=checkpoint.write_rows(level, (rows for rows, _ in found.frontier.pieces())),
         seconds=search.elapsed(),
@@ -134,7 +134,7 @@ def ask_again(
     except (IndexError, ValueError):
         raise damaged("is not what was written") from None
     tables.settle()
-    if tables.digest(tables.sizes()) != saved.tables or tables.width != saved.width:
+    if tables.columns.digest(tables.columns.sizes()) != saved.tables or tables.width != saved.width:
         raise damaged("leads to other outcomes than before")
     tables.calls = saved.calls
 

@@ -88,6 +88,7 @@ class _Walks:
         except _Stopped as stopped:
             return str(stopped)
         except KeyboardInterrupt:
+            self.tables.interrupted = True
             return INTERRUPTED
         return "walks"
 

@@ -150,6 +150,10 @@ class System(Protocol):
     ``budgets`` are the initial counters (0 to 255 each, at most 7 of them); ``budget_names`` name them in
     traces. ``goals`` are the names of the *sometimes* goals that a complete exploration must reach,
     ``properties`` the names of all safety properties that outcomes, records and invariants may report.
+
+    Its class may have ``NO_ANSWER_DEPENDS_ON``: the names of attributes of which nothing depends that the
+    other methods than :meth:`initial_states` answer, so that systems which differ in them alone share kept
+    answers. Attributes of others count.
     """
 
     @property

@@ -14,8 +14,7 @@ multiset hashes: Clarke et al., "Incremental multiset hash functions", ASIACRYPT
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,8 @@ from kraftcheck.engine.hashing import (
     budget_hash,
     content_hash,
     signed,
-    tag,
     text_hash,
+    with_tags,
 )
 from kraftcheck.engine.memo import ACT, DELIVER, LIMIT, RECORD, SIGNAL_MESSAGE, Memo
 from kraftcheck.engine.native_map import NativeMap
@@ -49,6 +48,7 @@ from kraftcheck.engine.view import (
     OUTSIDE,
     REPEATABLE,
     TURNS_BACK,
+    Room,
     View,
 )
 
@@ -61,14 +61,6 @@ class Footprints(Protocol):
         ...
 
 
-class Room(NamedTuple):
-    """How many sets of names and prices there are, and the most changes of a step that a kernel notes."""
-
-    sets: int
-    prices: int
-    changes: int
-
-
 class Tables:
     """The tables of one system.
 
@@ -76,6 +68,7 @@ class Tables:
     in the order in which they were resolved, which alone decides the numbers of all interned values;
     ``judged`` the keys of ``verdicts`` in theirs. ``footprints``: notes which code of the system runs, and
     ``ran`` is then the number of what ran for each of ``resolved``, ``ran_besides`` those of all else.
+    ``interrupted``: an answer may be there in part only.
     """
 
     def __init__(self, system: System, footprints: Footprints | None = None) -> None:
@@ -88,6 +81,7 @@ class Tables:
         self.footprints = footprints
         self.ran: list[int] = []
         self.ran_besides: set[int] = set()
+        self.interrupted = False
         self.memo = Memo()
         self.verdicts = NativeMap()
         self.locals: list[tuple[int, Hashable]] = []
@@ -112,11 +106,11 @@ class Tables:
         self.symmetry = Symmetry(system)
         self.columns = Columns(len(self.symmetry.permutations), len(system.invariants) + 1)
         self._budget_hash = budget_hash()
-        # Number 0 is "nothing" in all three, so that the kernels can skip it without a look-up.
+        # Number 0 is "nothing" in each, so that the kernels can skip it without a look-up.
         self.intern_labels(())
         self.intern_signals(())
         self._intern("names", (), self.name_sets, ())
-        self._price(0)
+        self.columns.prices.append(0)
 
     # -- interning ---------------------------------------------------------------------------------
 
@@ -146,7 +140,7 @@ class Tables:
         number, new = self._intern(component, local, self.locals, (component, local))
         if new:
             images = self.symmetry.locals(component, local)
-            hashes = _with_tags([self._hash(("local", at), image) for at, image in images])
+            hashes = with_tags([self._hash(("local", at), image) for at, image in images])
             self.hashes_of_locals.append(hashes)
             self.columns.local_hash.append(hashes)
             self.columns.outside.append(not self.system.within(component, local))
@@ -163,7 +157,7 @@ class Tables:
         if new:
             if message is None:
                 raise ValueError("None is not a message")
-            hashes = _with_tags([self._hash("message", it) for it in self.symmetry.images(message)])
+            hashes = with_tags([self._hash("message", it) for it in self.symmetry.images(message)])
             self.hashes_of_messages.append(hashes)
             self.columns.message_hash.append(hashes)
             self.columns.destination.append(self.system.destination(message))
@@ -177,7 +171,7 @@ class Tables:
         number, new = self._intern("history", history, self.histories, history)
         if new:
             images = self.symmetry.images(history)
-            self.columns.history_hash.append(_with_tags([self._hash("history", image) for image in images]))
+            self.columns.history_hash.append(with_tags([self._hash("history", image) for image in images]))
             parts = tuple(inv.project_history(history) for inv in self.system.invariants)
             self.history_projections.append(parts)
             self.columns.history_projection_hash.append(self._projection_hashes("history", parts))
@@ -281,7 +275,7 @@ class Tables:
             self.owners.append((component, message, choice))
             self.actions.append(outcome.action)
             self.columns.outcomes.append(self._outcome_row(local, message, outcome))
-            self.columns.price.append(self._price(self._packed(outcome) if outcome.costs else 0))
+            self.columns.price.append(self._price(outcome))
         if self.columns.outcomes.count >= LIMIT or len(outcomes) >= 1 << 18:
             raise OverflowError("too many outcomes")
         return start << 20 | len(outcomes)
@@ -319,23 +313,22 @@ class Tables:
             names,
         )
 
-    def _price(self, cost: int) -> int:
-        """The number of a price. Raises OverflowError beyond 2**16 of them."""
-        known = self.ids.setdefault(("price", cost), self.columns.prices.count)
-        if known == self.columns.prices.count:
-            self.columns.prices.append(cost)
-            if known >= 1 << 16:
-                raise OverflowError("more than 65536 different prices of steps")
-        return known
-
-    def _packed(self, outcome: Outcome) -> int:
-        """The price of ``outcome``, one byte for each budget; -1 if one is above the largest budget, and so
-        never paid.
+    def _price(self, outcome: Outcome) -> int:
+        """The number of the price of ``outcome``: one byte for each budget; -1 if one is above the largest
+        budget, and so never paid. Raises OverflowError beyond 2**16 prices.
         """
+        if not outcome.costs:
+            return 0
         costs = [outcome.costs.count(i) for i in range(len(self.system.budgets))]
         if len(outcome.costs) != sum(costs):
             raise ValueError(f"{outcome.action}: costs {outcome.costs} name a budget that is not there")
-        return -1 if max(costs) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
+        price = -1 if max(costs) > 255 else sum(c << 8 * i for i, c in enumerate(costs))
+        number = self.ids.setdefault(("price", price), self.columns.prices.count)
+        if number >= 1 << 16:
+            raise OverflowError("more than 65536 different prices of steps")
+        if number == self.columns.prices.count:
+            self.columns.prices.append(price)
+        return number
 
     def _difference(self, before: int, after: int, sends: list[int], consumed: int | None) -> list[int]:
         """The contribution of a step to the sums under each permutation, then to the tags."""
@@ -433,7 +426,7 @@ class Tables:
         found = self.columns.history_hash.used[numbers[:, n]]
         for component in range(n):
             found += self.columns.local_hash.used[numbers[:, component]]
-        permutations = len(self.symmetry.permutations)
+        permutations = found.shape[1] // 2
         packed = rows[:, n + 1].astype(np.int64) | rows[:, n + 2].astype(np.int64) << 31
         for i in range(MAX_BUDGETS):
             found[:, :permutations] += self._budget_hash[i][packed >> 8 * i & 255][:, None]
@@ -442,17 +435,6 @@ class Tables:
             found[held] += self.columns.message_hash.used[rows[held, slot]]
         found[:, permutations:] &= TAG
         return found
-
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes of the tables so far."""
-        return tuple(column.count for column in vars(self.columns).values())
-
-    def digest(self, sizes: tuple[int, ...]) -> str:
-        """A digest of the system's answers as of the time when the tables had these ``sizes``."""
-        found = blake2b(digest_size=16)
-        for column, count in zip(vars(self.columns).values(), sizes, strict=True):
-            found.update(column.data[:count].tobytes())
-        return found.hexdigest()
 
     def decode(self, row: NDArray[np.int32]) -> GlobalState:
         """The state in ``row`` (also of one that is marked as not to be expanded)."""
@@ -507,10 +489,5 @@ class Tables:
     def room(self) -> Room:
         """The room that kernels need for what they write."""
         changes = 2 * self.system.components + 2 * self.system.network.capacity + self.most_sends + 8
-        symmetric = len(self.symmetry.permutations) > 1
-        return Room(len(self.name_sets), self.columns.prices.count, changes if symmetric else 0)
-
-
-def _with_tags(hashes: list[int]) -> list[int]:
-    """The hashes of a value under each permutation, then what they add to tags."""
-    return [*hashes, *map(tag, hashes)]
+        changes = changes if len(self.symmetry.permutations) > 1 else 0
+        return Room(len(self.name_sets), self.columns.prices.count, changes)

@@ -80,6 +80,14 @@ class View(NamedTuple):
     duplicate_cost: int
 
 
+class Room(NamedTuple):
+    """How many sets of names and prices there are, and the most changes of a step that a kernel notes."""
+
+    sets: int
+    prices: int
+    changes: int
+
+
 @inlined
 def expired(view: Any, row: Any, actor: Any, local: Any, message: Any) -> Any:
     """Whether ``message`` has expired at its destination, once ``actor`` is in state ``local``."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from kraftcheck.checking.answers import tables_of
 from kraftcheck.checking.smallest_bounds import lowered_bounds
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import LOST
@@ -112,7 +113,8 @@ def bounds_of(chosen: Scenario, limits: Limits) -> Iterator[Cause]:
             system = kind_of(candidate).build(candidate)
         except InputError:
             continue
-        found = explore(cast(System, Witnessing(system)), limits=limits, keep_going=True)
+        with tables_of(cast(System, Witnessing(system))) as tables:
+            found = explore(tables.system, limits=limits, keep_going=True, tables=tables)
         counted = found.limit in (None, "max_depth")
         yield Cause(name, value, less, found.distinct if counted else None)
 

@@ -10,6 +10,7 @@ from typing import cast
 import networkx as nx
 import numpy as np
 
+from kraftcheck.checking.answers import tables_of
 from kraftcheck.engine.graph import LOST, Graph, collect_graph
 from kraftcheck.engine.system import GlobalState, Limits, PathStep, System
 from kraftcheck.engine.witness import Witnessing, faults_of, violated_in
@@ -45,7 +46,8 @@ def collect_states(
     """The reachable graph of ``system``, with ``max_depth`` up to that level. Raises IncompleteGraphError."""
     witnessing = Witnessing(system)
     limits = Limits(max_states, max_depth=max_depth)
-    graph = collect_graph(cast(System, witnessing), threads=threads, limits=limits)
+    with tables_of(cast(System, witnessing)) as tables:
+        graph = collect_graph(tables.system, threads=threads, limits=limits, tables=tables)
     # Nothing goes on from a state that violates something, so that only dead ends are looked at.
     ends = np.setdiff1d(np.arange(graph.size), graph.sources).tolist()
     judged = {number: violated_in(witnessing, graph.state(number)) for number in ends}

@@ -9,6 +9,8 @@ from pathlib import Path
 
 #: Parsers, and groups of options that exclude each other.
 Adding = argparse.ArgumentParser | argparse._MutuallyExclusiveGroup
+#: For the help of commands that explore.
+KEEPS_ANSWERS = "What the reference answers is kept for later runs, in the user's cache."
 MAX_THREADS = 256
 MAX_SECONDS = 3600.0
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}

@@ -9,9 +9,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from kraftcheck.support.errors import InputError
+from kraftcheck.support.files import write_atomically
+from kraftcheck.support.places import root
 
 #: So many folders of a kind are kept, the last used of them.
 KEPT = 12
@@ -20,12 +23,43 @@ _UNFINISHED = ".unfinished-"
 _LEFT_BEHIND_SECONDS = 24 * 3600.0
 #: The list of the files of a kept folder with their sizes, in that folder.
 _CONTENT = ".content"
+_DIGEST_BYTES = 32
 
 
 def user_cache() -> Path:
     """The folder of kraftcheck in ``$XDG_CACHE_HOME`` or ``~/.cache``, which need not exist."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(home, "kraftcheck")
+
+
+def of_installation(kind: str) -> Path:
+    """The folder of a kind for the place where kraftcheck is installed, which need not exist."""
+    return user_cache() / f"{kind}-{sha256(os.fsencode(root())).hexdigest()[:16]}"
+
+
+def read_whole(path: Path, header: bytes) -> bytes | None:
+    """The content of a file by :func:`write_whole`; ``None``: there is none with this ``header``, it is
+    damaged, or others can write to its folder.
+    """
+    try:
+        if not can_be_trusted(path.parent):
+            return None
+        content = path.read_bytes()
+    except OSError:
+        return None
+    begin = len(header) + _DIGEST_BYTES
+    body = content[begin:]
+    return body if content[:begin] == header + sha256(body).digest() else None
+
+
+def write_whole(path: Path, header: bytes, body: bytes) -> bool:
+    """Write a file with a digest of its ``body``; whether that was possible."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, header + sha256(body).digest() + body)
+    except (OSError, InputError):
+        return False
+    return True
 
 
 def can_be_trusted(folder: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import partial
@@ -21,15 +21,20 @@ class NoContentsError(TypeError):
     """A value, or a part of one, that is no data; the argument names its class."""
 
 
-def digest_of(value: Any) -> str:
+#: By the class of an object the names of its parts that do not count.
+LeftOut = Callable[[type], Container[str]]
+
+
+def digest_of(value: Any, left_out: LeftOut = lambda _: ()) -> str:
     """32 hexadecimal digits: two values have the same if their classes and contents are equal.
 
-    Answers that are remembered do not count. Raises NoContentsError.
+    Answers that are remembered do not count, nor do the parts that are ``left_out`` of an object. Raises
+    NoContentsError.
     """
-    return sha256("".join(_texts(value)).encode()).hexdigest()[:32]
+    return sha256("".join(_texts(value, left_out)).encode()).hexdigest()[:32]
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any, left_out: LeftOut) -> Iterator[str]:
     if value is None or isinstance(value, bool | int | float | str | bytes):
         yield f"{value!r},"
     elif isinstance(value, Enum):
@@ -37,21 +42,22 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, tuple | list):
         yield f"{type(value).__qualname__}["
         for each in value:
-            yield from _texts(each)
+            yield from _texts(each, left_out)
         yield "]"
     elif isinstance(value, AbstractSet):
-        yield f"{{{''.join(sorted(''.join(_texts(each)) for each in value))}}}"
+        yield f"{{{''.join(sorted(''.join(_texts(each, left_out)) for each in value))}}}"
     elif isinstance(value, Mapping):
         # In its order, which may matter.
         yield f"{type(value).__qualname__}{{"
         for key, item in value.items():
-            yield from _texts((key, item))
+            yield from _texts((key, item), left_out)
         yield "}"
     elif not isinstance(value, Remembered):
         yield f"{type(value).__qualname__}("
         for name, part in _parts(value):
-            yield f"{name}="
-            yield from _texts(part)
+            if name not in left_out(type(value)):
+                yield f"{name}="
+                yield from _texts(part, left_out)
         yield ")"
 
 

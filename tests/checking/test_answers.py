@@ -6,12 +6,12 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from kraftcheck.checking import answers
-from kraftcheck.checking.answers import Answers
+from kraftcheck.checking.answers import Answers, using
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.ledger import RECORDED, Sources
 from kraftcheck.checking.mutation import catalogue, patch
@@ -27,7 +27,7 @@ from kraftcheck.support.forks import End
 from kraftcheck.support.places import REFERENCE, file_of
 from kraftcheck.systems.kinds import kind_of
 from kraftcheck.systems.scenario import Scenario, find
-from tests.laboratory.answers.of_mutants import as_kept, timeless
+from tests.laboratory.answers.of_mutants import as_kept, timeless, with_more
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Sources.installed()
@@ -46,10 +46,10 @@ def checked(
     sources: Sources = SOURCES,
     explorer: Callable[..., Exploration] = explore,
     limits: Limits = UNLIMITED,
+    **more: Any,
 ) -> CheckResult:
-    with recording(RECORDED) as ran:
-        kept = Answers(sources, ran, folder)
-        return check(scenario, limits=limits, answers=kept, explorer=explorer)
+    with recording(RECORDED) as ran, using(Answers(sources, ran, folder)):
+        return check(scenario, limits=limits, explorer=explorer, **more)
 
 
 def no_search(*_: object, **__: object) -> Exploration:
@@ -81,11 +81,14 @@ def test_other_code_with_the_same_answers_is_asked_and_nothing_is_explored(name:
 def test_all_can_be_searched_again(tmp_path: Path) -> None:
     scenario = find(SMALL)
     first = checked(scenario, tmp_path)
-    with recording(RECORDED) as ran, pytest.raises(AssertionError, match="nothing should be explored"):
-        kept = Answers(SOURCES, ran, tmp_path, always_search=True)
-        check(scenario, answers=kept, explorer=no_search)
-    with recording(RECORDED) as ran:
-        again = check(scenario, answers=Answers(SOURCES, ran, tmp_path, always_search=True))
+    with (
+        pytest.raises(AssertionError, match="nothing should be explored"),
+        recording(RECORDED) as ran,
+        using(Answers(SOURCES, ran, tmp_path, always_search=True)),
+    ):
+        check(scenario, explorer=no_search)
+    with recording(RECORDED) as ran, using(Answers(SOURCES, ran, tmp_path, always_search=True)):
+        again = check(scenario)
     assert again.exploration.calls == 0 and timeless(again) == timeless(first)
 
 
@@ -153,7 +156,7 @@ def test_a_state_that_the_code_refuses_now_is_left_out(
 def test_nothing_is_kept_of_a_system_that_cannot_be_told_from_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: object) -> str:
+    def refuse(*_: object) -> str:
         raise NoContentsError("function")
 
     monkeypatch.setattr(answers, "digest_of", refuse)
@@ -208,7 +211,9 @@ def mutants_of_scenarios(largest: int) -> list[Mutant]:
 def test_no_answer_of_the_reference_is_taken_for_that_of_a_mutant(
     largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answers are those of the reference without a mutation; each mutant uses what is left of them."""
+    """The answers are those of the reference without a mutation, of two systems that share them for the most
+    part; each mutant uses what is left of them, in a search and in random walks.
+    """
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # Processes with mutants import the laboratory.
     mutants = mutants_of_scenarios(largest)
     assert len(mutants) > 15
@@ -218,7 +223,8 @@ def test_no_answer_of_the_reference_is_taken_for_that_of_a_mutant(
             scenario = find(mutant.scenario)
             if scenario.name not in known:
                 known.add(scenario.name)
-                checked(as_kept(scenario), tmp_path, limits=Limits(max_states=5_000))
+                for kept in (as_kept(scenario), with_more(as_kept(scenario))):
+                    checked(kept, tmp_path, limits=Limits(max_states=5_000))
             changed = patch.mutated_sources(mutant)
             arguments = {"scenario": mutant.scenario, "changed": changed, "folder": str(tmp_path)}
             ended = server.run(Job(EXPLORED, arguments, 600, mutant.id, changed, PREPARED))

@@ -7,19 +7,18 @@ nothing.
 
 from __future__ import annotations
 
-import ast
 import gc
-import importlib.util
+import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache, partial, reduce
 from operator import or_
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kraftcheck.checking.coverage import blocks
+from kraftcheck.checking.coverage.marked import marked
 from kraftcheck.support import places
 from kraftcheck.support.places import REFERENCE
 from kraftcheck.support.remembering import note_to
@@ -48,8 +47,8 @@ class Recording:
         self._places: dict[str, range] = {}
         begin = 0
         for name in modules:
-            self._places[name] = range(begin, begin + _marked(name).size)
-            begin += _marked(name).size
+            self._places[name] = range(begin, begin + marked(name).size)
+            begin += marked(name).size
         self._noted = bytearray(begin)
         self._nothing = bytes(begin)
         self._again: set[int] = set()
@@ -171,7 +170,7 @@ def prepare(packages: Sequence[str]) -> None:
     _import(tuple(packages))
     functions(packages)
     for module in _modules(packages):
-        _marked(module)
+        marked(module)
 
 
 def functions(packages: Sequence[str] = (REFERENCE,)) -> tuple[FunctionType, ...]:
@@ -214,52 +213,19 @@ def _found(modules: frozenset[tuple[str, int]]) -> tuple[FunctionType, ...]:
     )
 
 
-@dataclass(frozen=True)
-class _Marked:
-    """A module: its functions by name as they are in its source, the numbers of their blocks, the count of
-    these, and marked code of all its functions.
-    """
-
-    functions: dict[str, Any]
-    numbers: dict[str, range]
-    size: int
-    codes: dict[tuple[str, int], CodeType]
-
-
-@cache
-def _marked(module: str) -> _Marked:
-    spec = importlib.util.find_spec(module)
-    assert spec is not None and spec.origin is not None
-    loader: Any = spec.loader
-    source = loader.get_source(module)
-    tree = ast.parse(source)
-    numbers = blocks.mark(tree)
-    size = max((each.stop for each in numbers.values()), default=0)
-    codes = dict(_codes_in(compile(tree, spec.origin, "exec")))
-    return _Marked(blocks.functions_in(ast.parse(source)), numbers, size, codes)
-
-
 @cache
 def _flags_of(module: str, noted: bytes) -> dict[Place, str]:
     """The functions of a module that ran, with the flags of their blocks."""
-    marked = _marked(module)
     return {
         Place(module, name): _flags_of_function(module, name, began)
-        for name, numbers in marked.numbers.items()
+        for name, numbers in marked(module).numbers.items()
         if any(began := noted[numbers.start : numbers.stop])
     }
 
 
 @cache
 def _flags_of_function(module: str, name: str, began: bytes) -> str:
-    return blocks.flags_of(_marked(module).functions[name], began)
-
-
-def _codes_in(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield (each.co_qualname, each.co_firstlineno), each
-            yield from _codes_in(each)
+    return blocks.flags_of(marked(module).functions[name], began)
 
 
 def _exchange(packages: Sequence[str], exchanged: list[tuple[FunctionType, CodeType]]) -> None:
@@ -268,8 +234,8 @@ def _exchange(packages: Sequence[str], exchanged: list[tuple[FunctionType, CodeT
         before = function.__code__
         if before.co_name == "<lambda>":
             continue  # It has no statements.
-        module = _marked(function.__globals__["__name__"])
-        marked = module.codes[before.co_qualname, before.co_firstlineno]
-        if before is not marked:
+        module = marked(function.__globals__["__name__"])
+        code = module.codes[before.co_qualname, before.co_firstlineno]
+        if before is not code:
             exchanged.append((function, before))
-            function.__code__ = marked
+            function.__code__ = code

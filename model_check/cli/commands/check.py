@@ -20,11 +20,11 @@ from typing import Any
 from rich.text import Text
 
 from kraftcheck.checking import ci, findings, ledger
-from kraftcheck.checking.answers import Answers, of_this_user
+from kraftcheck.checking.answers import of_this_user, using
 from kraftcheck.checking.coverage import pages
 from kraftcheck.checking.coverage.executed import Place, recording
 from kraftcheck.checking.coverage.report import together
-from kraftcheck.checking.ledger import Kept, Ledger
+from kraftcheck.checking.ledger import Kept, Ledger, Sources
 from kraftcheck.checking.results import (
     Outcome,
     as_data,
@@ -42,7 +42,7 @@ from kraftcheck.engine.prepared import prepare
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.support import streams
-from kraftcheck.support.arguments import any_seconds, byte_count, flag, positive, thread_count
+from kraftcheck.support.arguments import KEEPS_ANSWERS, any_seconds, byte_count, flag, positive, thread_count
 from kraftcheck.support.closest import did_you_mean
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_EXPECTED, EXIT_UNDETERMINED
@@ -73,6 +73,7 @@ _OF_THE_RUN = {"command", "all", "tag", "threads", "checkpoint_every", "partial_
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    parser.epilog = KEEPS_ANSWERS
     parser.add_argument(
         "scenarios",
         nargs="*",
@@ -194,6 +195,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.symmetry is not None:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
     known = ledger.of_this_user() if _only_verdicts(arguments) else None
+    sources = known.sources if known is not None else Sources.installed()
+    uses_answers = not arguments.coverage and arguments.checkpoint is None
     kept = {} if known is None or arguments.all else _kept(scenarios, known)
     by_default = known is not None and arguments.tag is None and not arguments.all
     large = _large(scenarios, kept) if by_default else []
@@ -201,7 +204,7 @@ def run(arguments: argparse.Namespace) -> int:
     explored: list[Explored] = []
     interrupted, begin = False, time.monotonic()
     try:
-        for scenario, found in _explored(chosen, arguments, known.sources.rest if known else None):
+        for scenario, found in _explored(chosen, arguments, sources.rest if uses_answers else None):
             explored.append(found)
             if known is not None and found.outcome.as_expected:
                 known.keep(scenario, found.outcome.states, found.ran)
@@ -263,7 +266,7 @@ def _explored(
     scenarios: Sequence[Scenario], arguments: argparse.Namespace, rest: str | None
 ) -> Iterator[tuple[Scenario, Explored]]:
     """``scenarios`` with their results, in their order; after Ctrl-C those that are complete. ``rest``: the
-    digest of :attr:`Sources.rest`, where only verdicts are asked for.
+    digest of :attr:`Sources.rest`, where kept answers are used.
 
     A few are explored one after another on all threads. Many are explored side by side, each in a process
     with its share of the threads, the large ones first: their parts in Python then run on all cores too.
@@ -304,12 +307,15 @@ def _explore(
     """The result of one scenario. ``quiet``: its progress is not shown, as others run at the same time."""
     wanted = arguments.coverage_html is not None or rest is not None
     answers = None
+    for_ledger = _only_verdicts(arguments)
+    needs_ran = for_ledger or arguments.coverage_html is not None
     with recording(ledger.RECORDED) if wanted else nullcontext() as ran:
         if rest is not None and ran is not None:
-            answers = of_this_user(rest, ran, always_search=arguments.all)
-        result, more, interrupted = _check(
-            scenario, arguments, threads, answers, quiet=quiet or arguments.json
-        )
+            answers = of_this_user(rest, ran, always_search=arguments.all or not for_ledger)
+        with using(answers):
+            result, more, interrupted = _check(scenario, arguments, threads, quiet=quiet or arguments.json)
+    if answers is not None and not for_ledger:
+        answers.sources.keep_digests()
     if arguments.traces is not None:
         files.write(result.traces(), arguments.traces, findings.faults)
     traces = result.traces() if arguments.github and not result.as_expected else []
@@ -325,7 +331,7 @@ def _explore(
     return Explored(
         ci.Result(scenario.name, file, outcome(result), captured.get(), diagram),
         as_data(result) | more if arguments.json else {},
-        [] if ran is None else [*ran.flags.items(), *(answers.used() if answers else ())],
+        [*ran.flags.items(), *(answers.used() if answers else ())] if ran is not None and needs_ran else [],
         interrupted,
         result.kept is not None,
         result if arguments.coverage else None,
@@ -413,12 +419,7 @@ def _list(out: Console, chosen: Sequence[Scenario], *, as_json: bool) -> None:
 
 
 def _check(
-    scenario: Scenario,
-    arguments: argparse.Namespace,
-    threads: int,
-    answers: Answers | None,
-    *,
-    quiet: bool,
+    scenario: Scenario, arguments: argparse.Namespace, threads: int, *, quiet: bool
 ) -> tuple[CheckResult, dict[str, Any], bool]:
     """The result, the requested details of violations, and whether Ctrl-C ended the work."""
     limits = Limits(
@@ -439,7 +440,6 @@ def _check(
                 coverage=arguments.coverage,
                 progress=lambda progress: tell(f"{scenario.name}: {progress_line(progress)}"),
                 checkpoint=checkpoint,
-                answers=answers,
             )
         if result.limit == INTERRUPTED:
             return result, {}, True

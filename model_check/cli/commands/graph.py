@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from kraftcheck.checking.answers import kept_answers
 from kraftcheck.engine.system import Limits
 from kraftcheck.engine.watch import IncompleteGraphError
 from kraftcheck.graphs import page
@@ -19,7 +20,7 @@ from kraftcheck.graphs.picture import refuse_large
 from kraftcheck.graphs.projection import Projection, parse_condition, parse_projection
 from kraftcheck.graphs.queries import Queries
 from kraftcheck.graphs.states import States, collect_states, projected, state_graph
-from kraftcheck.support.arguments import add_output, flag, positive
+from kraftcheck.support.arguments import KEEPS_ANSWERS, add_output, flag, positive
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_file_can_be_written, write_output
@@ -33,7 +34,8 @@ from kraftcheck.systems.scenario import Scenario
 
 #: The format for the browser, which needs more than a graph of networkx.
 HTML = "html"
-EPILOG = """\
+EPILOG = (
+    """\
 Steps that lead outside the bounds are not edges of the graph. A step that
 violates a property leads to a state of its own, which has no successors.
 
@@ -52,7 +54,10 @@ action, and those of each level. A bound less by one is an exploration of its
 own, of at most --max-states. Only text, json and --format html have it. Where
 there are more states than --max-states, text and json count those of the levels
 that fit, say so, and the exit status is 3.
+
 """
+    + KEEPS_ANSWERS
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@kept_answers()
 def run(arguments: argparse.Namespace) -> int:
     """Write the graph or the answer. Exit status: 0 written, 1 there is no such path, 3 too big."""
     require_file_can_be_written(arguments.output, "-o")

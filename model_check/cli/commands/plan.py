@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kraftcheck.support.arguments import add_json, thread_count
+from kraftcheck.support.arguments import KEEPS_ANSWERS, add_json, thread_count
 from kraftcheck.support.errors import InputError
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written, write_atomically
@@ -72,12 +72,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.epilog = (
         "Exit status: 0 a plan was found, 1 there is none, 2 bad input, 3 a limit was reached: a step of the "
-        "plan was not explored whole, or there may be a plan."
+        f"plan was not explored whole, or there may be a plan. {KEEPS_ANSWERS}"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Look for a plan and print it; 1: there is none. Raises InputError."""
+    from kraftcheck.checking.answers import kept_answers
     from kraftcheck.evidence.planning import report
     from kraftcheck.evidence.planning.judging import Judge
     from kraftcheck.evidence.planning.search import plan
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     start, preset = _situation(arguments), replica_preset(arguments.protocol)
     require_folder_can_be_written(arguments.output, "--output")
     judge = Judge(preset, faults, arguments.threads)
-    with status(quiet=arguments.json) as tell:
+    with status(quiet=arguments.json) as tell, kept_answers():
         found = plan(start, goal, judge, tell)
     saved = _save(found, arguments.output)
     if arguments.json:

@@ -7,13 +7,22 @@ import os
 from pathlib import Path
 
 from kraftcheck.checking import findings
+from kraftcheck.checking.answers import kept_answers, tables_of
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration, Limits
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.reference.frozen import replace
 from kraftcheck.support import streams
-from kraftcheck.support.arguments import add_json, byte_count, flag, positive, thread_count, whole_number
+from kraftcheck.support.arguments import (
+    KEEPS_ANSWERS,
+    add_json,
+    byte_count,
+    flag,
+    positive,
+    thread_count,
+    whole_number,
+)
 from kraftcheck.support.exit_codes import EXIT_DIFFERS, EXIT_EXPECTED, EXIT_UNDETERMINED
 from kraftcheck.support.files import require_folder_can_be_written
 from kraftcheck.support.outputs import print_output
@@ -33,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Each walk draws how readily replicas act, messages are lost and budgets are spent. The same seed "
         "takes the same walks, whatever the number of threads. Random walks can show that a property is "
         "violated, never that it holds: without a violation the exit status is 3. Steps that a "
-        "counterexample does not need are removed; it may still not be a shortest one."
+        f"counterexample does not need are removed; it may still not be a shortest one. {KEEPS_ANSWERS}"
     )
     parser.add_argument("scenario", metavar="NAME|FILE", help="the scenario")
     add_protocol(parser)
@@ -63,12 +72,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flag(parser, "-v", "--verbose", says="show an expected counterexample as well")
 
 
+@kept_answers()
 def run(arguments: argparse.Namespace) -> int:
     """Take the walks. Exit status: 0 the expected violation, 1 an unexpected one, 3 none."""
     require_folder_can_be_written(arguments.traces, "--traces")
     chosen = under(scenario.find(arguments.scenario), arguments.protocol)
     system = kind_of(chosen).build(chosen, arguments.scenario)
-    with status(quiet=arguments.json) as tell:
+    with status(quiet=arguments.json) as tell, tables_of(system) as tables:
         found = simulate(
             system,
             arguments.seed,
@@ -78,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             keep_going=arguments.keep_going or len(chosen.expect.violates) > 1,
             limits=Limits(max_memory=arguments.max_memory, max_seconds=arguments.max_seconds),
             progress=lambda progress: tell(f"{chosen.name}: {progress}"),
+            tables=tables,
         )
     walked = {each.property: each.depth for each in found.violations}
     if arguments.shrink:

@@ -13,6 +13,7 @@ from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.shrink import shrink
 from kraftcheck.engine.simulate import simulate
 from kraftcheck.engine.system import Exploration, Limits, System
+from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.watch import INTERRUPTED
 from kraftcheck.evidence.planning.situation import Member, Operation, Situation
 from kraftcheck.reference.voters import majority
@@ -254,12 +255,14 @@ class Judge:
         return self._known[key]
 
 
-def _walks(system: System, *, threads: int, limits: Limits, **_: object) -> Exploration:
+def _walks(
+    system: System, *, threads: int, limits: Limits, tables: Tables | None = None, **_: object
+) -> Exploration:
     """Random walks in the place of a search: all of them and the same ones each time, so without a limit on
     seconds.
     """
     limits = replace(limits, max_seconds=None)
-    found = simulate(system, 0, WALKS, _STEPS_OF_A_WALK, threads=threads, limits=limits)
+    found = simulate(system, 0, WALKS, _STEPS_OF_A_WALK, threads=threads, limits=limits, tables=tables)
     if found.limit == INTERRUPTED:
         raise KeyboardInterrupt
     return replace(found, violations=tuple(shrink(system, each).violation for each in found.violations))

@@ -19,8 +19,8 @@ from kraftcheck.engine.block import Worker
 from kraftcheck.engine.columns import Column
 from kraftcheck.engine.memo import Memo
 from kraftcheck.engine.native_map import NativeMap
-from kraftcheck.engine.tables import Room, Tables
-from kraftcheck.engine.view import View
+from kraftcheck.engine.tables import Tables
+from kraftcheck.engine.view import Room, View
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 

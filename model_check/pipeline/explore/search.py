@@ -219,7 +219,7 @@ class Distributed:
                 parts=list(self.store.parts),
                 handed_over=self.store.handed_over,
                 on_spark=self.spent.states,
-                tables=tables.digest(tables.sizes()),
+                tables=tables.columns.digest(tables.columns.sizes()),
                 keys=self._keys,
                 visited=self.store.visited_sums,
                 **explored(search),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal
 from kraftcheck.reference.brokers.messages import MetadataUpdate
@@ -68,6 +68,10 @@ class BrokerSystem:
     """
 
     permutations: tuple[tuple[int, ...], ...] = ()
+    #: Where a search begins, how much it may spend, of what the engine keeps account, and what it looks for.
+    NO_ANSWER_DEPENDS_ON: ClassVar[frozenset[str]] = frozenset(
+        {"name", "_begin", "budgets", "network", "goals"}
+    )
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import ClassVar, cast
 
 from kraftcheck.engine.system import GlobalState, Invariant, Network, Outcome, Recorded, Signal, SymmetryError
 from kraftcheck.reference.disk import Disk
@@ -80,6 +80,15 @@ class KRaftSystem:
     initial_history: History = field(default_factory=History)
     broken_at_start: frozenset[str] = frozenset()
     absorbs: bool = False
+
+    #: Where a search begins, how much it may spend, of what the engine keeps account, and what it looks for.
+    #: The wiring has what else there is of budgets and of the network.
+    NO_ANSWER_DEPENDS_ON: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("name", "nodes", "initial_messages", "initial_history"),
+            *("budgets", "budget_sizes", "network", "goals"),
+        }
+    )
 
     def __post_init__(self) -> None:
         self.components = len(self.hosts)

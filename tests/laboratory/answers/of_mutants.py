@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from kraftcheck.checking.answers import Answers
+from kraftcheck.checking.answers import Answers, tables_of, using
 from kraftcheck.checking.coverage.executed import Place, Recording, is_of
 from kraftcheck.checking.ledger import RECORDED, Sources
 from kraftcheck.checking.run import CheckResult, check
-from kraftcheck.engine.system import Limits
+from kraftcheck.engine.simulate import simulate
+from kraftcheck.engine.system import Exploration, Limits, System
 from kraftcheck.engine.tables import Tables
 from kraftcheck.support import places
 from kraftcheck.support.errors import InputError
@@ -25,7 +26,7 @@ _ENOUGH = Limits(max_states=3_000)
 class _Taken(Answers):
     """Answers that are only taken: what runs is not noted here."""
 
-    def keep(self, tables: Tables, found: object = None) -> None:
+    def keep(self, tables: Tables, what: str = "", found: object = None) -> None:
         pass
 
 
@@ -60,11 +61,31 @@ def as_kept(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"expect": type(scenario.expect)(verdict="holds")})
 
 
+def with_more(scenario: Scenario) -> Scenario:
+    """``scenario`` with one more of each budget; not of crashes, on whose number answers depend."""
+    more = {
+        name: getattr(scenario.budgets, name) + 1
+        for name in type(scenario.budgets).model_fields
+        if getattr(scenario.budgets, name) and name not in ("crashes", "ticks")
+    }
+    return scenario.model_copy(update={"budgets": scenario.budgets.model_copy(update=more)})
+
+
 def _result(scenario: Scenario, answers: Answers | None) -> object:
+    """What a search finds, and random walks."""
     try:
-        return timeless(check(scenario, limits=_ENOUGH, answers=answers))
+        with using(answers):
+            found = check(scenario, limits=_ENOUGH)
+            return timeless(found), walked(cast(System, found.system))
     except InputError as error:
         return str(error)
+
+
+def walked(system: System, seed: int = 0, walks: int = 100) -> Exploration:
+    """Random walks of ``system``, without what they cost."""
+    with tables_of(system) as tables:
+        found = simulate(system, seed, walks, 30, keep_going=True, tables=tables)
+    return replace(found, seconds=0.0, calls=0, peak_memory=0)
 
 
 def timeless(result: CheckResult) -> tuple[object, ...]:
