@@ -36,7 +36,6 @@ require_memory(240 << 20)
 _LOADING, _COMPILING = 48 << 20, 112 << 20
 
 import numba  # noqa: E402
-from llvmlite import ir  # type: ignore[import-untyped]  # noqa: E402
 from numba import types  # noqa: E402
 from numba.core import cgutils  # noqa: E402
 from numba.core.caching import FunctionCache, NullCache  # noqa: E402
@@ -178,6 +177,7 @@ def _prefetch(_: Any, array: Any, row: Any) -> Any:
         place = [arguments[1], context.get_constant(types.uint64, 0)]
         struct = context.make_array(array)(context, builder, arguments[0])
         pointer = _CODE.get_item_pointer(context, builder, array, struct, place)
+        ir = _CODE.ir
         number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
         of_llvm = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = _CODE.get_or_insert_function(builder.module, of_llvm, "llvm.prefetch.p0i8")

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.json import schema_components
 
 from kraftcheck.evidence.adapters.wire import EFFECTS, EVENTS, PROTOCOL, STATE
 from kraftcheck.evidence.recordings.fields import Fields, Json, typed
 from kraftcheck.evidence.recordings.lines import State, names
+from kraftcheck.evidence.recordings.typed import schemas_of
 from kraftcheck.reference.types import INT64
 from kraftcheck.support import codec
 from kraftcheck.support.errors import InputError
@@ -89,7 +89,7 @@ class _Line(Struct):
 
 def schema() -> Json:
     """The JSON Schema of the lines that an adapter writes."""
-    lines, components = schema_components([_Hello, _Line], ref_template="#/$defs/{name}")
+    lines, components = schemas_of([_Hello, _Line])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"A line of an adapter, drive protocol {PROTOCOL}",

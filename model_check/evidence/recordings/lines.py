@@ -14,11 +14,10 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
-from msgspec.json import schema_components
 from msgspec.structs import fields
 
 from kraftcheck.evidence.recordings.performed import Callback, Operation, StoredFile
-from kraftcheck.evidence.recordings.typed import converted
+from kraftcheck.evidence.recordings.typed import converted, schemas_of
 from kraftcheck.evidence.recordings.wire import CONTENTS
 from kraftcheck.reference.config import Times
 
@@ -459,7 +458,7 @@ class Summary(Struct, rename="camel"):
 def schema() -> Json:
     """The JSON Schema of one line of a recording; ``$defs`` also has the contents of messages."""
     types = [AnyLine, Message, *CONTENTS.values()]
-    (line, *_), components = schema_components(types, ref_template="#/$defs/{name}")
+    (line, *_), components = schemas_of(types)
     message = components["Message"]
     message["allOf"] = [
         {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from inspect import cleandoc
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
+from msgspec.json import schema_components
 
 from kraftcheck.support.errors import InputError
 
@@ -72,3 +74,13 @@ def _choices(kind: inspect.Type, name: str) -> Iterator[Json]:
             yield from _choices(each, name)
     elif isinstance(kind, inspect.ListType):
         yield from _choices(kind.item_type, name)
+
+
+def schemas_of(types: Sequence[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    """The JSON Schemas of ``types``, and by name those of the types that they refer to (``#/$defs/NAME``)."""
+    found, components = schema_components(types, ref_template="#/$defs/{name}")
+    for each in components.values():
+        if "description" in each:
+            # Not all versions of msgspec remove the indentation of a docstring.
+            each["description"] = cleandoc(each["description"])
+    return found, components

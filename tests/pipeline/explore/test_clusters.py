@@ -44,13 +44,14 @@ LARGER = "addition-answered-on-append"
 
 @contextmanager
 def _running(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A command, in ``folder`` and in a session of its own."""
+    """A command, in ``folder`` and in a session of its own; it has no kept answers."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     with (
         (folder / "out").open("w") as out,
         (folder / "errors").open("w") as errors,
         subprocess.Popen(
             [sys.executable, "-m", "kraftcheck", *words, "--json"],
-            stdout=out, stderr=errors, cwd=folder, text=True, start_new_session=True,
+            stdout=out, stderr=errors, cwd=folder, text=True, start_new_session=True, env=environment,
         ) as process,
     ):  # fmt: skip
         yield process
