@@ -11,7 +11,7 @@ to its own home (Celis, Larson and Munro, "Robin Hood hashing", FOCS 1985).
 
 A shard is grown when it is nearly full or a fingerprint finds no room near its home. The shards begin with
 different sizes, so that they grow one after the other: at any time some are nearly full and some have just
-grown. On average a set of 60 million states or more takes 9.0 bytes a state, a smaller one up to 16. Shards
+grown. On average a set of 30 million states or more takes 9.0 bytes a state, a smaller one up to 16. Shards
 are anonymous memory maps, which give their pages back to the system at once when they are replaced.
 
 Insertion has the lines of a batch of fingerprints fetched before it looks at any of them, and the next ones
@@ -33,7 +33,7 @@ from kraftcheck.engine.view import FINGERPRINT
 SHARDS = 64
 #: By how many lines they have, how full shards become, and by how much they grow. What is small should be
 #: fast, what is large should take little memory.
-SMALL, LARGE = 1 << 14, 1 << 17
+SMALL, LARGE = 1 << 14, 1 << 16
 MAX_LOAD, MAX_LOAD_OF_LARGE = 0.85, 0.945
 GROWTH_OF_SMALL, GROWTH, GROWTH_OF_LARGE = 2, 5 / 4, 9 / 8
 #: Lines of the smallest shard at the beginning.
