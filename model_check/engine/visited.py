@@ -11,8 +11,8 @@ to its own home (Celis, Larson and Munro, "Robin Hood hashing", FOCS 1985).
 
 A shard is grown when it is nearly full or a fingerprint finds no room near its home. The shards begin with
 different sizes, so that they grow one after the other: at any time some are nearly full and some have just
-grown. On average a set of 30 million states or more takes 9.0 bytes a state, a smaller one up to 16. Shards
-are anonymous memory maps, which give their pages back to the system at once when they are replaced.
+grown. On average a set of 30 million states or more takes about 9 bytes a state, a smaller one up to 16.
+Shards are anonymous memory maps, which give their pages back to the system at once when they are replaced.
 
 Insertion has the lines of a batch of fingerprints fetched before it looks at any of them, and the next ones
 of those that are full: the cache misses of a batch overlap, where a look at a time would wait for each.
@@ -324,8 +324,7 @@ def _rehash(
 ) -> bool:
     """Enter all that is in ``old``, and what is ``homeless``, into ``table``; whether there was room for it.
 
-    ``firsts``: scratch, uint64[MARGIN]; ``filled``: zeros, how many slots of each line of
-    ``table`` are used.
+    ``firsts``: scratch, uint64[MARGIN]; ``filled``: zeros, how many slots of each line of ``table`` are used.
     """
     if homeless[0] and not _move(table, filled, homeless[0], homeless[1]):
         return False

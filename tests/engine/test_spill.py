@@ -18,12 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftcheck.engine import block, explorer, frontier, resume, spill, watch
-from kraftcheck.engine.checkpoint import Checkpoint
 from kraftcheck.engine.explorer import explore
 from kraftcheck.engine.graph import collect_graph
 from kraftcheck.engine.overlap import common, contained
 from kraftcheck.engine.spill import Part, Spill
-from kraftcheck.engine.system import UNLIMITED, Exploration, Interrupted, Limits, Outcome, Plain, System
+from kraftcheck.engine.system import UNLIMITED, Interrupted, Limits, Outcome, Plain
 from kraftcheck.engine.view import FINGERPRINT
 from kraftcheck.engine.visited import ENOUGH, MARGIN, SHARDS, Visited
 from kraftcheck.support.errors import DiskError
@@ -32,6 +31,7 @@ from tests.engine.random_systems import RandomSystem, random_system, systems
 from tests.engine.replayed import facts
 from tests.engine.synthetic import Synthetic
 from tests.engine.test_against_oracle import reachable
+from tests.engine.test_checkpoint import cut_short
 from tests.engine.test_symmetry import Generous
 from tests.examples import examples
 
@@ -116,16 +116,6 @@ def test_the_same_counterexample() -> None:
     assert found.spilled_bytes and facts(found) == facts(expected)
 
 
-def with_checkpoint(
-    system: System, folder: Path, limits: Limits, keep_going: bool, threads: int
-) -> Exploration:
-    checkpoint = Checkpoint(folder, "test", 0.0)
-    try:
-        return explore(system, limits=limits, keep_going=keep_going, threads=threads, checkpoint=checkpoint)
-    finally:
-        checkpoint.close()
-
-
 @pytest.mark.slow
 @examples(40)
 @given(systems(), st.booleans(), st.lists(st.integers(1, 200), max_size=3), st.integers(0, 2**32))
@@ -141,8 +131,8 @@ def test_taken_up_again(
         expected = explore(system, keep_going=keep_going)
     with mock.patch.object(os, "fsync", lambda descriptor: None), spilling(seed, 0.5):
         for most in sorted(states):
-            with_checkpoint(system, folder, Limits(max_states=most), keep_going, 1 + seed % 2)
-        found = with_checkpoint(system, folder, UNLIMITED, keep_going, 1 + seed % 2)
+            cut_short(system, folder, Limits(max_states=most), keep_going, 1 + seed % 2)
+        found = cut_short(system, folder, UNLIMITED, keep_going, 1 + seed % 2)
     assert facts(found) == facts(expected)
     assert [path.name for path in folder.iterdir()] == ["lock"]
 
