@@ -100,6 +100,16 @@ class _Parts(msgspec.Struct, forbid_unknown_fields=True):
     imports: list[str] | None = None
     seen: dict[str, str | None] = {}
 
+    def with_more(self, more: _Parts) -> _Parts:
+        """What is known here and there."""
+        return _Parts(
+            self.whole or more.whole,
+            self.outside or more.outside,
+            more.is_plain if self.is_plain is None else self.is_plain,
+            more.imports if self.imports is None else self.imports,
+            {**more.seen, **self.seen},
+        )
+
 
 class _Digests(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """``parts``, by the digest of the source; ``made_by``: a digest of what makes them."""
@@ -188,10 +198,14 @@ class Sources:
         )
 
     def keep_digests(self) -> None:
-        """Keep what is known of these sources for later runs; without a place for it they find it again."""
+        """Keep what is known of these sources for later runs, with what other processes have kept of them;
+        without a place for it they find it again.
+        """
         keep_marked()
-        parts = {_digest(module.text): module.parts for module in self._modules.values()}
-        if parts != _read_digests():
+        kept = _read_digests()
+        own = {_digest(module.text): module.parts for module in self._modules.values()}
+        parts = {key: known.with_more(kept[key]) if key in kept else known for key, known in own.items()}
+        if parts != kept:
             content = msgspec.json.encode(_Digests(_made_by(), parts))
             with suppress(OSError, InputError):
                 _digests_file().parent.mkdir(parents=True, exist_ok=True)

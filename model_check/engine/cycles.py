@@ -48,11 +48,21 @@ class Demand:
         return found
 
 
-def demand_of_labels(edges: Edges, labels: Mask, strength: Strength) -> Demand:
-    """The demand of the class of steps with ``labels``."""
-    enabled = np.zeros(edges.size, bool)
-    enabled[edges.sources[labels[edges.labels]]] = True
-    return Demand(labels, None, enabled, strength)
+class ByLabel:
+    """The edges in order of their labels, of which there are ``count``."""
+
+    def __init__(self, edges: Edges, count: int) -> None:
+        self._size = edges.size
+        order = np.argsort(edges.labels).astype(np.int32)
+        self._sources = edges.sources[order]
+        self._starts = np.searchsorted(edges.labels[order], np.arange(count + 1)).tolist()
+
+    def demand(self, labels: Mask, strength: Strength) -> Demand:
+        """The demand of the class of steps with ``labels``."""
+        enabled = np.zeros(self._size, bool)
+        for label in np.flatnonzero(labels).tolist():
+            enabled[self._sources[self._starts[label] : self._starts[label + 1]]] = True
+        return Demand(labels, None, enabled, strength)
 
 
 def demand_of_steps(edges: Edges, steps: Mask) -> Demand:
@@ -140,33 +150,48 @@ def short_cycle(edges: Edges, demands: Sequence[Demand], start: int, fair: Fair)
 
 class _Account:
     """One bit for each demand: those that a path has paid, and those that it has come to owe (strong
-    classes).
+    classes). Found for the states and steps that a search comes to: there are many more.
     """
 
     def __init__(self, edges: Edges, demands: Sequence[Demand]) -> None:
-        self.demands = demands
-        kind: Any = np.int64 if len(demands) < 63 else object
-        everything = np.arange(len(edges.sources))
-        self._by = np.zeros(len(edges.sources), kind)
-        self._rests = np.zeros(edges.size, kind)
-        self._owes = np.zeros(edges.size, kind)
-        self._any_case = 0
+        self._labels, self._demands = edges.labels, demands
+        self._by_label: dict[int, int] = {}
+        self._by_step: list[tuple[int, Mask]] = []
+        self._at: dict[int, tuple[int, int]] = {}
+        self._any_case = sum(
+            1 << bit for bit, each in enumerate(demands) if each.strength is not Strength.STRONG
+        )
         for bit, each in enumerate(demands):
-            self._by[each.among(edges, everything)] |= 1 << bit
-            if each.strength is Strength.STRONG:
-                self._owes[each.enabled] |= 1 << bit
-            else:
-                self._any_case |= 1 << bit
-            if each.strength is Strength.WEAK:
-                self._rests[~each.enabled] |= 1 << bit
+            if each.labels is None:
+                self._by_step.append((1 << bit, cast(Mask, each.steps)))
+                continue
+            for label in np.flatnonzero(each.labels).tolist():
+                self._by_label[label] = self._by_label.get(label, 0) | 1 << bit
 
     def at(self, state: int, paid: int, owes: int) -> tuple[int, int]:
         """The account (paid, owes) once the path has come through ``state``."""
-        return paid | int(self._rests[state]), owes | int(self._owes[state])
+        if state not in self._at:
+            self._at[state] = self._here(state)
+        rests, more = self._at[state]
+        return paid | rests, owes | more
+
+    def _here(self, state: int) -> tuple[int, int]:
+        """The demands that are paid by resting in ``state``, and those that it makes a path owe."""
+        rests = owes = 0
+        for bit, each in enumerate(self._demands):
+            if each.strength is Strength.WEAK and not each.enabled[state]:
+                rests |= 1 << bit
+            if each.strength is Strength.STRONG and each.enabled[state]:
+                owes |= 1 << bit
+        return rests, owes
 
     def by(self, edge: int) -> int:
         """The demands that the step ``edge`` pays."""
-        return int(self._by[edge])
+        found = self._by_label.get(int(self._labels[edge]), 0)
+        for bit, steps in self._by_step:
+            if steps[edge]:
+                found |= bit
+        return found
 
     def left(self, paid: int, owes: int) -> int:
         """The bits of the demands that are still unpaid."""

@@ -216,7 +216,9 @@ def edges_of(
         watch("building the graph")
         part = slice(begin, begin + len(sources))
         arrays[0][part] = sources
-        arrays[1][part] = order[np.searchsorted(ascending, fps)]
+        # In order they are found several times as fast: their neighbours are in the cache.
+        by = np.argsort(fps)
+        arrays[1][part][by] = order[np.searchsorted(ascending, fps[by])]
         arrays[2][part] = np.searchsorted(codes, found)
         collector.edges[number] = (_NO_NUMBERS, _NO_FPS, _NO_CODES)
         begin = part.stop

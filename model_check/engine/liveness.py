@@ -25,7 +25,7 @@ from typing import cast
 import numpy as np
 
 from kraftcheck.engine import sparse
-from kraftcheck.engine.cycles import Demand, Fair, demand_of_labels, demand_of_steps, fair_states, short_cycle
+from kraftcheck.engine.cycles import ByLabel, Demand, Fair, demand_of_steps, fair_states, short_cycle
 from kraftcheck.engine.edges import Edges, Mask, Numbers
 from kraftcheck.engine.fairness import Fairness, Lasso, UnpaidStep, Withheld
 from kraftcheck.engine.graph import WATCHED_STATES, Graph
@@ -207,11 +207,11 @@ def _demands(
     graph: Graph, edges: Edges, fairness: Sequence[Fairness], through: Mask | None
 ) -> dict[str, Demand]:
     """By the names of the classes; with steps that must be taken in any case under the name of none."""
-    demands = {}
+    demands, by_label = {}, ByLabel(edges, len(graph.label_values))
     for each in fairness:
         labels = np.array([each.matches(*label) for label in graph.label_values], bool)
         if labels.any():
-            demands[each.name] = demand_of_labels(edges, labels, each.strength)
+            demands[each.name] = by_label.demand(labels, each.strength)
     return demands if through is None else demands | {"": demand_of_steps(edges, through[edges.numbers])}
 
 

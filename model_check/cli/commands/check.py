@@ -196,7 +196,9 @@ def run(arguments: argparse.Namespace) -> int:
         scenarios = [_with_symmetry(scenario, arguments.symmetry) for scenario in scenarios]
     known = ledger.of_this_user() if _only_verdicts(arguments) else None
     sources = known.sources if known is not None else Sources.installed()
-    uses_answers = not arguments.coverage and arguments.checkpoint is None
+    rest = None if arguments.coverage or arguments.checkpoint is not None else sources.rest
+    if rest is not None:
+        sources.keep_digests()
     kept = {} if known is None or arguments.all else _kept(scenarios, known)
     by_default = known is not None and arguments.tag is None and not arguments.all
     large = _large(scenarios, kept) if by_default else []
@@ -204,7 +206,7 @@ def run(arguments: argparse.Namespace) -> int:
     explored: list[Explored] = []
     interrupted, begin = False, time.monotonic()
     try:
-        for scenario, found in _explored(chosen, arguments, sources.rest if uses_answers else None):
+        for scenario, found in _explored(chosen, arguments, rest):
             explored.append(found)
             if known is not None and found.outcome.as_expected:
                 known.keep(scenario, found.outcome.states, found.ran)

@@ -44,8 +44,8 @@ def judge(
     representatives that ``represent`` returns. Raises InputError if the bounds leave no room for an election
     that would be needed.
     """
-    closed = not graph.mask(_is_beyond).any()
     wait = _wait(system, graph, wanted)
+    closed = not wait.beyond.any()
     lasso = next(_lassos(system, graph, wanted, wait, represent), None)
     if lasso is not None and lasso.withheld is not None:
         return kept_open(system, wanted.property, lasso.withheld)
@@ -74,11 +74,12 @@ def _really(system: KRaftSystem, graph: Graph, found: Lasso, represent: Represen
 
 
 class _Wait(NamedTuple):
-    """Masks: the states with the ``goal``; those in which nothing is pending any more; those from which on
-    the goal is pending; and, if the property is about steps, the steps that a behaviour must not take
-    forever.
+    """Masks: the states outside the bounds; those with the ``goal``; those in which nothing is pending any
+    more; those from which on the goal is pending; and, if the property is about steps, the steps that a
+    behaviour must not take forever.
     """
 
+    beyond: Mask
     goal: Mask
     reached: Mask
     when: Mask | None
@@ -88,14 +89,14 @@ class _Wait(NamedTuple):
 def _wait(system: KRaftSystem, graph: Graph, wanted: Eventually) -> _Wait:
     beyond = graph.mask(_is_beyond)
     if wanted.goal == goals.STAYS:
-        return _Wait(beyond, beyond, None, goals.leadership_changes(graph))
+        return _Wait(beyond, beyond, beyond, None, goals.leadership_changes(graph))
     if wanted.goal == goals.SETTLED:
         goal = goals.settled_states(graph)
     else:
         holds = goals.goal_of(system, wanted.goal)
         goal = graph.mask(lambda state: not _is_beyond(state) and holds(state))
     reached = beyond | goal
-    return _Wait(goal, reached, _when(system, graph, wanted, reached), None)
+    return _Wait(beyond, goal, reached, _when(system, graph, wanted, reached), None)
 
 
 def _lassos(

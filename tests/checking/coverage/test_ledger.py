@@ -286,6 +286,36 @@ def test_digests_of_sources_are_found_again(
         assert Sources.installed().rest == expected
 
 
+def test_digests_that_several_processes_find_are_kept_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    few = {name: path for name, path in modules().items() if name.startswith(f"{REFERENCE}.vote")}
+    monkeypatch.setattr(ledger, "modules", lambda: few)
+    first, second = Sources.installed(), Sources.installed("found by another")
+    one, other = (Place(f"{REFERENCE}.vote", name) for name in ("_record_vote", "_no_function"))
+    expected = first.rest, first.seen(other, "1"), second.seen(one, "1")
+    first.keep_digests()
+    second.keep_digests()
+    monkeypatch.setattr(ledger.ast, "parse", _parsed_once_more)
+    third = Sources.installed()
+    assert (third.rest, third.seen(other, "1"), third.seen(one, "1")) == expected
+
+
+def _parsed_once_more(text: str) -> None:
+    pytest.fail("parsed once more")
+
+
+@pytest.mark.slow
+def test_a_check_by_name_parses_no_source_that_is_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(["check", NAME]) == 0
+    monkeypatch.setattr(ledger.ast, "parse", _parsed_once_more)
+    assert main(["check", NAME]) == 0
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any, **named: Any) -> None:
         raise InputError("cannot be written")
