@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from kraftcheck.engine.block import Batch, Blocks, Generation, Worker
 from kraftcheck.engine.checkpoint import Checkpoint, Found
+from kraftcheck.engine.forecast import later_states
 from kraftcheck.engine.frontier import IN_MEMORY, Frontier
 from kraftcheck.engine.hashing import FINGERPRINT_BITS, SUM_BITS, orbits
 from kraftcheck.engine.links import Links
@@ -146,6 +147,8 @@ class Search:
         following = self.new_frontier()
         base, size, level = 0, frontier.size, len(self.levels) - 1
         self.links.next_level()
+        expected = self.distinct + (later_states(self.levels) or 0)
+        self.blocks.visited.expect(min(expected, self.limits.max_states or expected))
         self.levels.append(0)
         absorbing: Future[Batch] | None = None
         try:
@@ -247,11 +250,12 @@ class Search:
         )
 
     def _estimate(self) -> int | None:
-        """A geometric guess from the last two complete levels, once they shrink."""
-        if len(self.levels) < 4 or self.levels[-2] >= self.levels[-3]:
-            return None
-        ratio = self.levels[-2] / self.levels[-3]
-        return self.distinct - self.levels[-1] + int(self.levels[-2] * ratio / (1 - ratio))
+        """A guess at the number of all states, once it is likely that half of them are known: earlier ones
+        are often far off.
+        """
+        complete = self.levels[:-1]
+        known, later = sum(complete), later_states(complete)
+        return None if later is None or later > known else max(known + later, self.distinct)
 
     def run(self) -> str | None:
         """Explore; the limit that ended the search, if any. The checkpoint then has all complete levels."""

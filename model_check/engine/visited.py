@@ -14,8 +14,8 @@ different sizes, so that they grow one after the other: at any time some are nea
 grown. On average a set of 30 million states or more takes about 9 bytes a state, a smaller one up to 16.
 Shards are anonymous memory maps, which give their pages back to the system at once when they are replaced.
 
-Insertion has the lines of a batch of fingerprints fetched before it looks at any of them, and the next ones
-of those that are full: the cache misses of a batch overlap, where a look at a time would wait for each.
+Insertion has the home of a fingerprint fetched long before it looks at it, and the line after it where that
+is full: the cache misses of several fingerprints overlap, where a look at a time would wait for each.
 """
 
 from __future__ import annotations
@@ -36,13 +36,18 @@ SHARDS = 64
 SMALL, LARGE = 1 << 14, 1 << 16
 MAX_LOAD, MAX_LOAD_OF_LARGE = 0.85, 0.945
 GROWTH_OF_SMALL, GROWTH, GROWTH_OF_LARGE = 2, 5 / 4, 9 / 8
+#: The most that a shard grows by where as many fingerprints are expected, and how many more than those it
+#: gets room for: most searches then end without growing all shards once more.
+MOST_GROWTH, SPARE = 4 / 3, 1 / 64
 #: Lines of the smallest shard at the beginning.
 SMALLEST = 64
 #: So many lines make the rest of a fingerprint follow from its home.
 ENOUGH = (1 << 15) + 32
-BATCH = 64
+#: So many fingerprints before it is its turn the line of one is fetched, and twice as many before that its
+#: home; so many homes are kept.
+AHEAD, PLACES = 16, 64
 #: Words of scratch, the last ones unused: what two threads write must not be in one line of a cache.
-SCRATCH = 4 * BATCH
+SCRATCH = 4 * PLACES
 _HUGE = 1 << 20
 _HALF = np.uint64(32)
 # Of a slot: the low bits of a sum, then the distance from home.
@@ -221,9 +226,8 @@ def _push(table: Any, line: Any, low: Any, rest: Any, homeless: Any) -> Any:
 
 
 @inlined
-def _enter(table: Any, low: Any, place: Any, homeless: Any) -> Any:
+def _enter(table: Any, home: Any, low: Any, rest: Any, homeless: Any) -> Any:
     """Enter a fingerprint: 0 if it was there, 1 if it is new, 2 if it is new and one is ``homeless`` now."""
-    home, rest = _home(table, place), place >> _SHARED
     line = home
     for away in range(np.uint64(MARGIN)):
         wanted = low | (away << _KEPT)
@@ -237,34 +241,49 @@ def _enter(table: Any, low: Any, place: Any, homeless: Any) -> Any:
 
 
 @inlined
+def _fetch(table: Any, fps: Any, tags: Any, i: Any, scratch: Any) -> None:
+    """Have the home of fingerprint ``i`` fetched."""
+    home = _home(table, _place(fps[i], tags[i]))
+    scratch[i % PLACES] = home
+    prefetch(table, home)
+
+
+@inlined
+def _fetch_more(table: Any, i: Any, scratch: Any) -> None:
+    """Have the line after the home of fingerprint ``i`` fetched, if the home is full."""
+    home = scratch[i % PLACES]
+    prefetch(table, home + np.uint64(_is_full(table, home)))
+
+
+@inlined
 def _insert(
     table: Any, fps: Any, tags: Any, order: Any, begin: Any, end: Any, room: Any, new: Any, scratch: Any
 ) -> Any:
     """Insert ``fps[begin:end]`` until ``room`` is used; ``new[order[i]]`` becomes 1 where ``fps[i]`` was new.
 
-    Returns (index of the next fingerprint, number inserted); see :func:`_enter` for ``scratch[BATCH:]``.
+    Returns (index of the next fingerprint, number inserted); see :func:`_enter` for ``scratch[PLACES:]``.
     """
+    for i in range(begin, min(begin + 2 * AHEAD, end)):
+        _fetch(table, fps, tags, i, scratch)
+    for i in range(begin, min(begin + AHEAD, end)):
+        _fetch_more(table, i, scratch)
     inserted = 0
-    while begin < end:
-        size = min(BATCH, end - begin)
-        for i in range(size):
-            scratch[i] = _home(table, _place(fps[begin + i], tags[begin + i]))
-            prefetch(table, scratch[i])
-        for i in range(size):
-            if _is_full(table, scratch[i]):
-                prefetch(table, scratch[i] + np.uint64(1))
-        for i in range(begin, begin + size):
-            low = max(fps[i] & _LOW, np.uint64(1))
-            if inserted == room:
-                return i, inserted
-            entered = _enter(table, low, _place(fps[i], tags[i]), scratch[BATCH:])
-            if entered:
-                new[order[i]] = 1
-                inserted += 1
-            if entered == 2:
-                return i + 1, inserted
-        begin += size
-    return begin, inserted
+    for i in range(begin, end):
+        if i + AHEAD < end:
+            _fetch_more(table, i + AHEAD, scratch)
+        home = scratch[i % PLACES]
+        if i + 2 * AHEAD < end:
+            _fetch(table, fps, tags, i + 2 * AHEAD, scratch)
+        if inserted == room:
+            return i, inserted
+        low = max(fps[i] & _LOW, np.uint64(1))
+        entered = _enter(table, home, low, _place(fps[i], tags[i]) >> _SHARED, scratch[PLACES:])
+        if entered:
+            new[order[i]] = 1
+            inserted += 1
+        if entered == 2:
+            return i + 1, inserted
+    return end, inserted
 
 
 @compiled
@@ -285,9 +304,9 @@ def insert(
 
     ``fps``, ``tags``, ``order`` and ``starts`` are as :func:`partition` leaves them. Returns the place where
     a shard must grow, as (shard, index of the next fingerprint), or (``SHARDS``, 0). What is then in
-    ``scratch[BATCH:]``, the low bits and the place of a fingerprint, is not in the shard, unless it is 0.
+    ``scratch[PLACES:]``, the low bits and the place of a fingerprint, is not in the shard, unless it is 0.
     """
-    scratch[BATCH] = 0
+    scratch[PLACES] = 0
     while shard < SHARDS:
         table = tables[shard]
         load = MAX_LOAD_OF_LARGE if table.shape[0] >= LARGE else MAX_LOAD
@@ -295,7 +314,7 @@ def insert(
         begin, end = max(begin, starts[shard]), starts[shard + 1]
         stop, inserted = _insert(table, fps, tags, order, begin, end, max(room, 0), new, scratch)
         counts[shard] += inserted
-        if stop < end or scratch[BATCH]:
+        if stop < end or scratch[PLACES]:
             return shard, stop
         shard, begin = shard + step, 0
     return SHARDS, 0
@@ -386,6 +405,7 @@ class Visited:
         self._shards = tuple(_anonymous(int(SMALLEST * 2 ** (i / SHARDS)) + MARGIN) for i in range(SHARDS))
         self._counts = np.zeros(SHARDS, np.int64)
         self._growing = threading.Lock()
+        self._expected = 0
 
     def __len__(self) -> int:
         return int(self._counts.sum())
@@ -428,14 +448,23 @@ class Visited:
             )
             if shard == SHARDS:
                 return
-            self._grow(shard, scratch[BATCH:])
+            self._grow(shard, scratch[PLACES:])
+
+    def expect(self, count: int) -> None:
+        """The set will have about ``count`` fingerprints. No thread may be adding any."""
+        self._expected = count
+
+    def _larger(self, lines: int) -> int:
+        """The number of lines that a full shard gets."""
+        growth = GROWTH_OF_SMALL if lines < SMALL else GROWTH if lines < LARGE else GROWTH_OF_LARGE
+        wanted = int(self._expected * (1 + SPARE) / (SHARDS * 8 * MAX_LOAD_OF_LARGE))
+        return max(int(growth * lines), min(wanted, int(MOST_GROWTH * lines)) if wanted >= LARGE else 0)
 
     def _grow(self, shard: int, homeless: NDArray[np.uint64]) -> None:
         """Make a shard larger, and enter what is ``homeless``."""
         lines = len(self._shards[shard]) - MARGIN
         while True:
-            growth = GROWTH_OF_SMALL if lines < SMALL else GROWTH if lines < LARGE else GROWTH_OF_LARGE
-            lines = int(growth * lines)
+            lines = self._larger(lines)
             larger = _anonymous(lines + MARGIN)
             firsts, filled = np.empty(MARGIN, np.uint64), np.zeros(len(larger), np.uint8)
             if _rehash(self._shards[shard], larger, homeless, firsts, filled):

@@ -77,6 +77,20 @@ def test_a_large_shard_takes_nine_bytes_a_state() -> None:
     assert not any(visited.add_all(part).any() for part in parts)
 
 
+@pytest.mark.parametrize(("expected", "grown"), [(0, 9), (64 * 1_500_000, 5), (10, 9)])
+def test_a_large_shard_grows_less_often_to_a_size_that_is_expected(expected: int, grown: int) -> None:
+    visited, rng, sizes = Visited(), np.random.default_rng(0), set[int]()
+    visited.expect(expected)
+    parts = [_in_one_shard(rng.integers(2, MASK64, 100_000, np.uint64)) for _ in range(15)]
+    for part in parts:
+        assert visited.add_all(part).all()
+        if len(visited._shards[0]) > LARGE:
+            sizes.add(len(visited._shards[0]))
+    assert len(sizes) == grown
+    assert visited._shards[0].nbytes / len(visited) < 10
+    assert not any(visited.add_all(part).any() for part in parts)
+
+
 def test_all_bits_count_in_every_size_of_a_shard() -> None:
     """Fingerprints that differ only in what slots do not hold, until the homes tell them apart."""
     tops = np.arange(1 << 15, dtype=np.uint64)
