@@ -36,8 +36,8 @@ class Progress:
     """The progress of an exploration.
 
     ``level``: the level being generated; ``frontier``: states of the level before; ``rate``: distinct states
-    per second since the last report; ``memory``: resident bytes; ``estimate``: a rough guess at the final
-    number of distinct states, or ``None`` while levels still grow. ``phase``: the activity after the
+    per second since the last report; ``memory``: resident bytes; ``estimate``: a guess at the final number of
+    distinct states, or ``None`` before half of them are likely to be known. ``phase``: the activity after the
     exploration of a scenario; without states if that is not a search.
     """
 
