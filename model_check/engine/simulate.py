@@ -42,7 +42,7 @@ from kraftcheck.support.collector import without_collector
 
 #: So many walks are taken at first, so that the next ones know which steps are rare; then twice as many each
 #: time, up to the most, and not more than keep so many links to the steps before.
-FIRST_WALKS, MOST_WALKS, MOST_LINKS = 64, 1 << 14, 1 << 25
+FIRST_WALKS, MOST_WALKS, MOST_LINKS = 64, 1 << 16, 1 << 25
 
 #: Of walks that are taken together, by step: the number of each in the step before, and the code of its
 #: step; in the beginning the number of its initial state.
