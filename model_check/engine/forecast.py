@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 #: Growth is taken over so many levels: in some systems kinds of steps alternate.
 _WINDOW = 3
-_MOST_LEVELS = 1_000
+#: No search has so many levels, or so many states in one of them.
+_MOST_LEVELS, _MOST_STATES = 1_000, 1e15
 
 
 def later_states(levels: Sequence[int]) -> int | None:
     """A guess at the number of states in the levels that follow ``levels``, which are complete and not empty.
 
     The growth from level to level falls by about the same factor each time, so that the sizes are those of a
-    bell curve. ``None``: there are too few levels, or growth does not fall yet.
+    bell curve. ``None``: there are too few levels, or growth hardly falls yet.
     """
     if len(levels) <= 2 * _WINDOW:
         return None
@@ -29,6 +30,6 @@ def later_states(levels: Sequence[int]) -> int | None:
         size *= growth
         found += size
         growth *= fall
-        if size < 1:
+        if not 1 <= size <= _MOST_STATES:
             break
-    return round(found)
+    return None if size > _MOST_STATES else round(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kraftcheck.engine.forecast import later_states
@@ -31,6 +31,7 @@ def test_levels_like_a_bell_curve_are_foreseen_from_their_middle_on(
 
 
 @given(st.lists(st.integers(1, 2**40)))
+@example([10, 30, 90, 270, 810, 2_430, 7_289])
 def test_there_is_a_guess_or_none_for_any_levels(levels: list[int]) -> None:
     found = later_states(levels)
     assert found is None or found >= 0
