@@ -99,6 +99,8 @@ class Saved(Explored, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not len(self.levels) == len(self.links) == len(self.fingerprints):
             raise ValueError("every level has links and fingerprints")
+        if 0 in self.levels:
+            raise ValueError("every level has states")
 
 
 class Checkpoint:

@@ -147,8 +147,9 @@ class Search:
         following = self.new_frontier()
         base, size, level = 0, frontier.size, len(self.levels) - 1
         self.links.next_level()
-        expected = self.distinct + (later_states(self.levels) or 0)
-        self.blocks.visited.expect(min(expected, self.limits.max_states or expected))
+        visited, later = self.blocks.visited, later_states(self.levels) or 0
+        most = later if self.limits.max_states is None else self.limits.max_states - self.distinct
+        visited.expect(len(visited) + min(later, most))
         self.levels.append(0)
         absorbing: Future[Batch] | None = None
         try:

@@ -10,8 +10,9 @@ Computers, 1984.) Where all lines near its home are full, a fingerprint takes th
 to its own home (Celis, Larson and Munro, "Robin Hood hashing", FOCS 1985).
 
 A shard is grown when it is nearly full or a fingerprint finds no room near its home. The shards begin with
-different sizes, so that they grow one after the other: at any time some are nearly full and some have just
-grown. On average a set of 30 million states or more takes about 9 bytes a state, a smaller one up to 16.
+different sizes, so that they do not all grow at once until they have the size that the search expects them to
+need (:meth:`Visited.expect`). A set of 30 million states or more takes about 9 bytes a state, a smaller one
+up to 16.
 Shards are anonymous memory maps, which give their pages back to the system at once when they are replaced.
 
 Insertion has the home of a fingerprint fetched long before it looks at it, and the line after it where that

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import tempfile
+import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.json import encode as json_of
 
 from kraftcheck.engine import explorer, resume
 from kraftcheck.engine.block import BLOCK
@@ -245,6 +247,25 @@ def test_every_damaged_bit_of_the_description_is_recognised(begun: Path) -> None
     path.write_bytes(original)
     assert checkpoint.load() is not None
     checkpoint.close()
+
+
+def test_one_with_an_empty_level_is_refused(begun: Path) -> None:
+    path = begun / "checkpoint.json"
+    original = path.read_bytes()
+    saved = json.loads(original)
+    for level in range(len(saved["levels"])):
+        levels = [0 if each == level else size for each, size in enumerate(saved["levels"])]
+        path.write_bytes(_with_checksum(saved | {"levels": levels}))
+        with pytest.raises(CheckpointError, match=r"checkpoint\.json: is not what was written"):
+            cut_short(SMALL, begun)
+    path.write_bytes(_with_checksum(saved))
+    assert path.read_bytes() == original
+
+
+def _with_checksum(saved: dict[str, Any]) -> bytes:
+    """The content of a file that a forger makes of it."""
+    rest = {key: value for key, value in saved.items() if key != "checksum"}
+    return json_of(saved | {"checksum": zlib.crc32(json_of(rest))})
 
 
 FILES = ("keys", "checkpoint.json", "level-00000.links", "level-00003.fingerprints")
