@@ -43,7 +43,14 @@ from kraftcheck.engine.system import (
 )
 from kraftcheck.engine.tables import Tables
 from kraftcheck.engine.visited import Visited
-from kraftcheck.engine.watch import CAPACITY, INTERRUPTED, PROGRESS_SECONDS, Progress, resident_bytes
+from kraftcheck.engine.watch import (
+    CAPACITY,
+    INTERRUPTED,
+    PROGRESS_SECONDS,
+    Progress,
+    available_bytes,
+    resident_bytes,
+)
 from kraftcheck.support.collector import without_collector
 from kraftcheck.support.errors import DiskError
 
@@ -53,8 +60,8 @@ _UNWRITABLE = frozenset({
     errno.ENOTDIR, errno.EISDIR,
 })  # fmt: skip
 
-#: Bytes for code, tables and blocks.
-BASE = 1 << 29
+#: Bytes for code, tables and blocks, and the part of the memory that is left for what turns out larger.
+BASE, RESERVE = 1 << 29, 1 / 8
 #: A level, the number of a block's first state in it, and by property the (row, code) of a violating step.
 StepsViolating = tuple[int, int, dict[str, tuple[int, int]]]
 
@@ -93,7 +100,18 @@ class Search:
 
     def new_frontier(self) -> Frontier:
         """An empty level."""
-        return Frontier(self.links.folder, self.in_memory)
+        return Frontier(self.links.folder, self._room())
+
+    def _room(self) -> int:
+        """The bytes of a level that stay in memory: of what the user allows, all that the visited set will
+        leave, as a level is filled while the one before is released.
+        """
+        if self.limits.max_memory is None or self.spill.parts:
+            return self.in_memory
+        whole, _ = available_bytes(self.limits.max_memory)
+        visited = self.blocks.visited
+        left = whole - int(RESERVE * whole) - BASE - max(visited.bytes, visited.expected_bytes)
+        return max(self.in_memory, left if self.checkpoint is None else left // 2)
 
     def elapsed(self) -> float:
         """Seconds of this search, including those ``spent`` before it continued from a checkpoint."""
@@ -144,25 +162,31 @@ class Search:
 
     def expand_level(self, frontier: Frontier) -> Frontier:
         """Generate the next level."""
-        following = self.new_frontier()
         base, size, level = 0, frontier.size, len(self.levels) - 1
         self.links.next_level()
         visited, later = self.blocks.visited, later_states(self.levels) or 0
         most = later if self.limits.max_states is None else self.limits.max_states - self.distinct
         visited.expect(len(visited) + min(later, most))
+        following = self.new_frontier()
         self.levels.append(0)
         absorbing: Future[Batch] | None = None
         try:
             for rows, workers in self._generated(frontier):
                 # The table entries that these candidates lacked were resolved while the previous candidates
-                # were absorbed.
-                if absorbing is not None:
-                    self._take(absorbing.result(), following, size)
-                self._steps.append((level, base, self.blocks.violations(workers)))
+                # were absorbed, whose new states are taken in while these are absorbed.
+                found = None if absorbing is None else absorbing.result()
+                if found is not None and self._needs_visited():
+                    self._take(found, following, size)
+                    found = None
+                steps = (level, base, self.blocks.violations(workers))
                 if self.on_candidates is not None:
                     self.on_candidates(base, workers)
                 absorbing = self.blocks.absorb(workers, rows, base)
                 base += len(rows)
+                if found is not None:
+                    self._take_new(found, following)
+                    self._check(size)
+                self._steps.append(steps)
             if absorbing is not None:
                 self._take(absorbing.result(), following, size)
             self._take_held(following, size)
@@ -178,6 +202,10 @@ class Search:
         level, base, found = self._steps.popleft()
         for name, (row, code) in found.items():
             self.violate(name, level, base + row, [code])
+
+    def _needs_visited(self) -> bool:
+        """Whether taking states in changes the visited set, which must then have no candidates of others."""
+        return self.representatives is not None or bool(self.spill.parts) or self.spill.is_due(self.blocks)
 
     def _take(self, batch: Batch, following: Frontier, size: int) -> None:
         """Take the new states of a block in, or hold them where parts of the visited set on disk must be read
@@ -393,7 +421,7 @@ def explore(
     folder = None if checkpoint is None else checkpoint.folder
     keep_fingerprints = keep_fingerprints or checkpoint is not None
     most = limits.max_memory
-    in_memory = IN_MEMORY if most is None else max(0, most - BASE) // 8
+    in_memory = IN_MEMORY if most is None else max(0, available_bytes(most)[0] - BASE) // 8
     with (
         explaining_a_full_disk(folder),
         Links(folder, fingerprints=keep_fingerprints) as links,

@@ -21,17 +21,19 @@ from kraftcheck.support.files import TemporaryFolder
 
 
 class AppendedFile:
-    """A file that is written from its beginning, and the CRC-32 of its contents."""
+    """A file that is written from its beginning, and the CRC-32 of its contents, where it is ``checked``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, checked: bool = True) -> None:
         self._file: BinaryIO = path.open("wb")
+        self._checked = checked
         self.checksum = 0
 
     def append(self, values: NDArray[Any]) -> None:
         """Append the bytes of ``values``."""
         data = np.ascontiguousarray(values).data.cast("B") if values.size else b""
         self._file.write(data)
-        self.checksum = zlib.crc32(data, self.checksum)
+        if self._checked:
+            self.checksum = zlib.crc32(data, self.checksum)
 
     def flush(self) -> None:
         """Pass everything to the operating system."""
@@ -44,7 +46,7 @@ class AppendedFile:
 class Links:
     """The files of one exploration, in ``folder``, or in a temporary folder that ends with it.
 
-    ``checksums``: per level, those of its links and of its fingerprints (0 if these are not kept).
+    ``checksums``: per level, those of its links and of its fingerprints (0 if fingerprints are not kept).
     """
 
     def __init__(self, folder: Path | str | None = None, *, fingerprints: bool = False) -> None:
@@ -100,7 +102,7 @@ class Links:
         self._close_level()
         level = len(self._closed)
         for path_of in self._paths:
-            self._open.append(AppendedFile(path_of(level)))
+            self._open.append(AppendedFile(path_of(level), checked=self.fingerprints))
             self._written.append(path_of(level))
 
     def written(self) -> list[Path]:

@@ -391,7 +391,8 @@ def _anonymous(lines: int) -> NDArray[np.uint64]:
     """Zeroed lines on pages of their own. Raises MemoryError."""
     size = 64 * lines
     try:
-        pages = mmap.mmap(-1, size)
+        # Large pages are for private ones only, where the system is set up as usual.
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"no memory for {size:,} bytes of the visited set") from error
     if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
@@ -455,11 +456,21 @@ class Visited:
         """The set will have about ``count`` fingerprints. No thread may be adding any."""
         self._expected = count
 
+    @property
+    def expected_bytes(self) -> int:
+        """Bytes that the shards will hold then, if they are large."""
+        return 64 * SHARDS * self._wanted
+
+    @property
+    def _wanted(self) -> int:
+        """The number of lines of a large shard for what is expected."""
+        return int(self._expected * (1 + SPARE) / (SHARDS * 8 * MAX_LOAD_OF_LARGE))
+
     def _larger(self, lines: int) -> int:
         """The number of lines that a full shard gets."""
         growth = GROWTH_OF_SMALL if lines < SMALL else GROWTH if lines < LARGE else GROWTH_OF_LARGE
-        wanted = int(self._expected * (1 + SPARE) / (SHARDS * 8 * MAX_LOAD_OF_LARGE))
-        return max(int(growth * lines), min(wanted, int(MOST_GROWTH * lines)) if wanted >= LARGE else 0)
+        wanted = self._wanted if self._wanted >= LARGE else 0
+        return max(int(growth * lines), min(wanted, int(MOST_GROWTH * lines)))
 
     def _grow(self, shard: int, homeless: NDArray[np.uint64]) -> None:
         """Make a shard larger, and enter what is ``homeless``."""

@@ -148,6 +148,31 @@ def test_the_limit_of_states_is_met_where_it_is_met_in_memory(most: int) -> None
     assert (found.limit, found.distinct, found.levels) == ("max_states", expected.distinct, expected.levels)
 
 
+@pytest.mark.parametrize("most", [None, 600_000_000, 1 << 40])
+def test_how_much_of_a_level_stays_in_memory(most: int | None, tmp_path: Path) -> None:
+    """An eighth of what the user allows, or all that the visited set leaves."""
+    rooms, inner = [], frontier.Frontier.__init__
+
+    def noted(self: frontier.Frontier, folder: Path, in_memory: int) -> None:
+        rooms.append(in_memory)
+        inner(self, folder, in_memory)
+
+    limits = Limits(max_memory=most, max_depth=3)
+    machine = mock.patch.object(explorer, "available_bytes", lambda most: (min(most, 1 << 34), 0))
+    with machine, mock.patch.object(frontier.Frontier, "__init__", noted):
+        explore(SMALL, limits=limits)
+        alone, rooms = rooms, []
+        cut_short(SMALL, tmp_path, limits, False, 1)
+    if most is None:
+        assert {*alone, *rooms} == {frontier.IN_MEMORY}
+    elif most < 1 << 30:
+        assert {*alone, *rooms} == {(most - explorer.BASE) // 8}
+    else:
+        left = (1 << 34) - (1 << 31) - explorer.BASE
+        assert all(left - (1 << 20) < room < left for room in alone)
+        assert all(left - (1 << 20) < 2 * room < left for room in rooms)
+
+
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder for temporary files, in which nothing may be left."""
