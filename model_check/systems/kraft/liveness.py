@@ -86,15 +86,21 @@ class _Wait(NamedTuple):
     ending: Mask | None
 
 
+#: What is found for a state outside the bounds, where others have the goal (1) or not (0).
+_BEYOND = 2
+
+
 def _wait(system: KRaftSystem, graph: Graph, wanted: Eventually) -> _Wait:
-    beyond = graph.mask(_is_beyond)
+    holds = None if wanted.goal in (goals.STAYS, goals.SETTLED) else goals.goal_of(system, wanted.goal)
+    # Both at once, as a state takes longer to make than to judge.
+    found = graph.over_views(
+        lambda state: _BEYOND if _is_beyond(state) else holds is not None and holds(state), np.int8
+    )
+    beyond, goal = found == _BEYOND, found == 1
     if wanted.goal == goals.STAYS:
         return _Wait(beyond, beyond, beyond, None, goals.leadership_changes(graph))
     if wanted.goal == goals.SETTLED:
         goal = goals.settled_states(graph)
-    else:
-        holds = goals.goal_of(system, wanted.goal)
-        goal = graph.mask(lambda state: not _is_beyond(state) and holds(state))
     reached = beyond | goal
     return _Wait(beyond, goal, reached, _when(system, graph, wanted, reached), None)
 
