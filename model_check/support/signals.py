@@ -21,14 +21,12 @@ class Ending:
     """The handler of the signals: it raises KeyboardInterrupt. ``seen``: whether one has arrived."""
 
     def __init__(self) -> None:
+        self.seen = False
         self._last: float | None = None
         self._number = signal.SIGINT
 
-    @property
-    def seen(self) -> bool:
-        return self._last is not None
-
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.seen = True
         before, self._last = self._last, time.monotonic()
         self._number = signal.Signals(number)
         if before is None or self._last - before > SAME_SECONDS:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kraftcheck.cli import main
 from kraftcheck.support import signals
 from tests.house.processes import NEEDS_PROC, as_usual, cpu_seconds, session, wait_for
 
@@ -133,6 +134,30 @@ def test_an_interrupt_that_python_drops_comes_again(interrupt: Callable[[], None
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 5
+
+
+def test_what_a_dropped_interrupt_has_broken_is_not_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An exception may come before the signal comes again."""
+
+    class Deleted:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def broken(arguments: list[str]) -> int:
+        Deleted()
+        raise KeyError(0)
+
+    monkeypatch.setattr(main, "_run", broken)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        status = main.main([])
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(10)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert status == 3 and capsys.readouterr().err == "kraftcheck: interrupted.\n"
 
 
 @ENDING
