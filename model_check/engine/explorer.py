@@ -60,8 +60,10 @@ _UNWRITABLE = frozenset({
     errno.ENOTDIR, errno.EISDIR,
 })  # fmt: skip
 
-#: Bytes for code, tables and blocks, and the part of the memory that is left for what turns out larger.
-BASE, RESERVE = 1 << 29, 1 / 8
+#: Bytes for code, tables and blocks.
+BASE = 1 << 29
+#: Bytes, and the part of the memory, that levels beyond their share leave.
+RESERVE, MUCH = 1 << 30, 1 / 5
 #: A level, the number of a block's first state in it, and by property the (row, code) of a violating step.
 StepsViolating = tuple[int, int, dict[str, tuple[int, int]]]
 
@@ -100,18 +102,18 @@ class Search:
 
     def new_frontier(self) -> Frontier:
         """An empty level."""
-        return Frontier(self.links.folder, self._room())
+        return Frontier(self.links.folder, self.in_memory, self._is_roomy)
 
-    def _room(self) -> int:
-        """The bytes of a level that stay in memory: of what the user allows, all that the visited set will
-        leave, as a level is filled while the one before is released.
+    def _is_roomy(self) -> bool:
+        """Whether a level may take more memory than its share: much is left of what the user allows, even
+        when the visited set will have grown to what is expected.
         """
-        if self.limits.max_memory is None or self.spill.parts:
-            return self.in_memory
-        whole, _ = available_bytes(self.limits.max_memory)
+        if self.limits.max_memory is None:
+            return False
+        whole, left = available_bytes(self.limits.max_memory)
         visited = self.blocks.visited
-        left = whole - int(RESERVE * whole) - BASE - max(visited.bytes, visited.expected_bytes)
-        return max(self.in_memory, left if self.checkpoint is None else left // 2)
+        growth = max(0, visited.expected_bytes - visited.bytes)
+        return left - growth > max(RESERVE, MUCH * whole)
 
     def elapsed(self) -> float:
         """Seconds of this search, including those ``spent`` before it continued from a checkpoint."""
@@ -175,18 +177,21 @@ class Search:
                 # The table entries that these candidates lacked were resolved while the previous candidates
                 # were absorbed, whose new states are taken in while these are absorbed.
                 found = None if absorbing is None else absorbing.result()
-                if found is not None and self._needs_visited():
+                if found is not None and self._takes_turns():
                     self._take(found, following, size)
                     found = None
-                steps = (level, base, self.blocks.violations(workers))
+                self._steps.append((level, base, self.blocks.violations(workers)))
                 if self.on_candidates is not None:
                     self.on_candidates(base, workers)
                 absorbing = self.blocks.absorb(workers, rows, base)
                 base += len(rows)
                 if found is not None:
                     self._take_new(found, following)
-                    self._check(size)
-                self._steps.append(steps)
+                    try:
+                        self._check(size)
+                    except LimitReached:
+                        self._steps.clear()  # Of the block that is generated ahead.
+                        raise
             if absorbing is not None:
                 self._take(absorbing.result(), following, size)
             self._take_held(following, size)
@@ -203,9 +208,16 @@ class Search:
         for name, (row, code) in found.items():
             self.violate(name, level, base + row, [code])
 
-    def _needs_visited(self) -> bool:
-        """Whether taking states in changes the visited set, which must then have no candidates of others."""
-        return self.representatives is not None or bool(self.spill.parts) or self.spill.is_due(self.blocks)
+    def _takes_turns(self) -> bool:
+        """Whether new states are taken in before the next candidates are absorbed: where that changes the
+        visited set, and where there is one thread.
+        """
+        return (
+            self.blocks.ahead == 0
+            or self.representatives is not None
+            or bool(self.spill.parts)
+            or self.spill.is_due(self.blocks)
+        )
 
     def _take(self, batch: Batch, following: Frontier, size: int) -> None:
         """Take the new states of a block in, or hold them where parts of the visited set on disk must be read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,12 +21,16 @@ Piece = tuple[NDArray[Any], ...]
 class Pieces:
     """Pieces of several arrays each, in order.
 
-    Those beyond ``in_memory`` bytes go to a temporary file in ``folder``; ``bytes``: of those in memory.
+    Those beyond ``in_memory`` bytes go to a temporary file in ``folder``, unless it ``is_roomy``; ``bytes``:
+    of those in memory.
     """
 
-    def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
+    def __init__(
+        self, folder: Path, in_memory: int = IN_MEMORY, is_roomy: Callable[[], bool] = lambda: False
+    ) -> None:
         self._folder = folder
         self._in_memory = in_memory
+        self._is_roomy = is_roomy
         self._pieces: list[Piece | int] = []
         self._arrays = 0
         self._file: IO[bytes] | None = None
@@ -39,7 +43,7 @@ class Pieces:
         """Append a piece."""
         self._arrays = len(arrays)
         size = sum(each.nbytes for each in arrays)
-        if self.bytes + size > self._in_memory:
+        if self.bytes + size > self._in_memory and not self._is_roomy():
             self._pieces.append(self._write(arrays))
         else:
             self._pieces.append(arrays)
@@ -92,8 +96,10 @@ class Frontier(Pieces):
     ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant).
     """
 
-    def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
-        super().__init__(folder, in_memory)
+    def __init__(
+        self, folder: Path, in_memory: int = IN_MEMORY, is_roomy: Callable[[], bool] = lambda: False
+    ) -> None:
+        super().__init__(folder, in_memory, is_roomy)
         self.size = 0
         self.alive = 0
 

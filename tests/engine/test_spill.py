@@ -148,29 +148,63 @@ def test_the_limit_of_states_is_met_where_it_is_met_in_memory(most: int) -> None
     assert (found.limit, found.distinct, found.levels) == ("max_states", expected.distinct, expected.levels)
 
 
-@pytest.mark.parametrize("most", [None, 600_000_000, 1 << 40])
-def test_how_much_of_a_level_stays_in_memory(most: int | None, tmp_path: Path) -> None:
-    """An eighth of what the user allows, or all that the visited set leaves."""
-    rooms, inner = [], frontier.Frontier.__init__
+@pytest.mark.parametrize(
+    ("most", "left", "grows", "roomy"),
+    [(None, 16, 0, False), (16, 4, 0, True), (16, 3, 0, False), (16, 6, 3, False), (16, 7, 3, True),
+     (2, 1.1, 0, True), (2, 0.9, 0, False)],
+)  # fmt: skip
+def test_a_level_keeps_in_memory_what_nothing_else_will_need(
+    most: float | None, left: float, grows: float, roomy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In GiB; without a limit a level has its share alone."""
+    rooms = []
 
-    def noted(self: frontier.Frontier, folder: Path, in_memory: int) -> None:
-        rooms.append(in_memory)
-        inner(self, folder, in_memory)
+    class Noted(frontier.Frontier):
+        def append(self, rows: Any, fps: Any) -> None:
+            rooms.append(self._is_roomy())
+            super().append(rows, fps)
 
-    limits = Limits(max_memory=most, max_depth=3)
-    machine = mock.patch.object(explorer, "available_bytes", lambda most: (min(most, 1 << 34), 0))
-    with machine, mock.patch.object(frontier.Frontier, "__init__", noted):
-        explore(SMALL, limits=limits)
-        alone, rooms = rooms, []
-        cut_short(SMALL, tmp_path, limits, False, 1)
-    if most is None:
-        assert {*alone, *rooms} == {frontier.IN_MEMORY}
-    elif most < 1 << 30:
-        assert {*alone, *rooms} == {(most - explorer.BASE) // 8}
-    else:
-        left = (1 << 34) - (1 << 31) - explorer.BASE
-        assert all(left - (1 << 20) < room < left for room in alone)
-        assert all(left - (1 << 20) < 2 * room < left for room in rooms)
+    limits = Limits(max_memory=None if most is None else int(most * (1 << 30)), max_depth=2)
+    monkeypatch.setattr(explorer, "available_bytes", lambda most: (most, left * (1 << 30)))
+    monkeypatch.setattr(Visited, "expected_bytes", int(grows * (1 << 30)))
+    monkeypatch.setattr(explorer, "Frontier", Noted)
+    explore(SMALL, limits=limits)
+    assert len(rooms) == 3 and set(rooms) == {roomy}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_levels_in_memory_and_on_disk_have_the_same_states(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = facts(explore(SMALL))
+    rng = Random(0)
+    monkeypatch.setattr(explorer, "IN_MEMORY", 10_000)
+    monkeypatch.setattr(explorer.Search, "_is_roomy", lambda self: rng.random() < 0.5)
+    with blocks_of(500):
+        assert facts(explore(SMALL, threads=threads)) == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_violating_step_counts_when_ctrl_c_comes_while_its_block_is_absorbed(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = random_system(6)
+    expected = explore(system).violations[0]
+    assert expected.property == "record-bad"
+    calls, inner = 0, block.Blocks.absorb
+
+    def interrupt(self: block.Blocks, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise KeyboardInterrupt
+        return inner(self, *arguments)
+
+    monkeypatch.setattr(block.Blocks, "absorb", interrupt)
+    with blocks_of(4), pytest.raises(Interrupted) as raised:
+        explore(system, threads=threads)
+    assert [each.property for each in raised.value.found.violations] == ["record-bad"]
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def _wait(system: KRaftSystem, graph: Graph, wanted: Eventually) -> _Wait:
     holds = None if wanted.goal in (goals.STAYS, goals.SETTLED) else goals.goal_of(system, wanted.goal)
     # Both at once, as a state takes longer to make than to judge.
     found = graph.over_views(
-        lambda state: _BEYOND if _is_beyond(state) else holds is not None and holds(state), np.int8
+        lambda state: _BEYOND if _is_beyond(state) else holds is not None and bool(holds(state)), np.int8
     )
     beyond, goal = found == _BEYOND, found == 1
     if wanted.goal == goals.STAYS:
