@@ -63,7 +63,7 @@ _UNWRITABLE = frozenset({
 #: Bytes for code, tables and blocks.
 BASE = 1 << 29
 #: Bytes, and the part of the memory, that levels beyond their share leave.
-RESERVE, MUCH = 1 << 30, 1 / 5
+RESERVED, RESERVED_PART = 1 << 30, 1 / 5
 #: A level, the number of a block's first state in it, and by property the (row, code) of a violating step.
 StepsViolating = tuple[int, int, dict[str, tuple[int, int]]]
 
@@ -113,7 +113,7 @@ class Search:
         whole, left = available_bytes(self.limits.max_memory)
         visited = self.blocks.visited
         growth = max(0, visited.expected_bytes - visited.bytes)
-        return left - growth > max(RESERVE, MUCH * whole)
+        return left - growth > max(RESERVED, RESERVED_PART * whole)
 
     def elapsed(self) -> float:
         """Seconds of this search, including those ``spent`` before it continued from a checkpoint."""
@@ -164,12 +164,12 @@ class Search:
 
     def expand_level(self, frontier: Frontier) -> Frontier:
         """Generate the next level."""
+        following = self.new_frontier()
         base, size, level = 0, frontier.size, len(self.levels) - 1
         self.links.next_level()
         visited, later = self.blocks.visited, later_states(self.levels) or 0
         most = later if self.limits.max_states is None else self.limits.max_states - self.distinct
         visited.expect(len(visited) + min(later, most))
-        following = self.new_frontier()
         self.levels.append(0)
         absorbing: Future[Batch] | None = None
         try:

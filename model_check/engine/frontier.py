@@ -25,9 +25,7 @@ class Pieces:
     of those in memory.
     """
 
-    def __init__(
-        self, folder: Path, in_memory: int = IN_MEMORY, is_roomy: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, folder: Path, in_memory: int, is_roomy: Callable[[], bool] = lambda: False) -> None:
         self._folder = folder
         self._in_memory = in_memory
         self._is_roomy = is_roomy
@@ -96,9 +94,7 @@ class Frontier(Pieces):
     ``size`` counts all of them, ``alive`` those to be expanded (the others break an invariant).
     """
 
-    def __init__(
-        self, folder: Path, in_memory: int = IN_MEMORY, is_roomy: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, folder: Path, in_memory: int, is_roomy: Callable[[], bool]) -> None:
         super().__init__(folder, in_memory, is_roomy)
         self.size = 0
         self.alive = 0
